@@ -1,0 +1,42 @@
+# README's two commands are `make demo` and `make test`; each does all its set-up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: help demo test build check clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+$(VENV)/.created: constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "fedgroup needs Python 3.11 or newer; try: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) pip
+	@touch $@
+
+$(VENV)/.base: $(VENV)/.created pyproject.toml
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.everything: $(VENV)/.created pyproject.toml
+	$(PIP) --editable '.[frames,opendp]' --group dev
+	@touch $@ $(VENV)/.base
+
+demo: $(VENV)/.base  ## a city of 1,000 owners, every method, a table and pictures (installs the base only)
+	$(BIN)/fedgroup demo
+
+build: $(VENV)/.everything  ## .venv with everything; .venv/bin/fedgroup is the command
+
+test: build  ## all tests
+	$(BIN)/python -m pytest -n 2
+
+check: build  ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy --strict
+	$(BIN)/lint-imports
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

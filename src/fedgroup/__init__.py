@@ -1,0 +1,72 @@
+"""Private counts over many owners' location records.
+
+    import fedgroup as fg
+    federation = fg.Federation(records, fg.Box(0, 0, 20_000, 20_000), budget=10)
+    answer = federation.count(fg.Circle(10_000, 10_000, 500), epsilon=0.3)
+
+Every public name is here; each is loaded when it is first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fedgroup.data.files import read as read
+    from fedgroup.data.plans import Plan as Plan
+    from fedgroup.data.synthetic import synthesize as synthesize
+    from fedgroup.errors import BudgetExhausted as BudgetExhausted
+    from fedgroup.errors import FedgroupError as FedgroupError
+    from fedgroup.errors import InvalidInput as InvalidInput
+    from fedgroup.errors import InvalidQuery as InvalidQuery
+    from fedgroup.federation import Federation as Federation
+    from fedgroup.messages import Answer as Answer
+    from fedgroup.owner.records import Records as Records
+    from fedgroup.privacy.noise import FloatingPointLaplace as FloatingPointLaplace
+    from fedgroup.privacy.noise import SecureNoise as SecureNoise
+    from fedgroup.privacy.noise import SeededNoise as SeededNoise
+    from fedgroup.space import Box as Box
+    from fedgroup.space import Circle as Circle
+    from fedgroup.space import Grid as Grid
+    from fedgroup.space import MultiPolygon as MultiPolygon
+    from fedgroup.space import Polygon as Polygon
+    from fedgroup.space import Rectangle as Rectangle
+    from fedgroup.storage.sqlite import SQLiteLedger as SQLiteLedger
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Answer": "fedgroup.messages",
+    "Box": "fedgroup.space",
+    "BudgetExhausted": "fedgroup.errors",
+    "Circle": "fedgroup.space",
+    "Federation": "fedgroup.federation",
+    "FedgroupError": "fedgroup.errors",
+    "FloatingPointLaplace": "fedgroup.privacy.noise",
+    "Grid": "fedgroup.space",
+    "InvalidInput": "fedgroup.errors",
+    "InvalidQuery": "fedgroup.errors",
+    "MultiPolygon": "fedgroup.space",
+    "Plan": "fedgroup.data.plans",
+    "Polygon": "fedgroup.space",
+    "Records": "fedgroup.owner.records",
+    "Rectangle": "fedgroup.space",
+    "SQLiteLedger": "fedgroup.storage.sqlite",
+    "SecureNoise": "fedgroup.privacy.noise",
+    "SeededNoise": "fedgroup.privacy.noise",
+    "read": "fedgroup.data.files",
+    "synthesize": "fedgroup.data.synthetic",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'fedgroup' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,65 @@
+"""Privacy budgets as exact integers of nano-epsilon: they add up without rounding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal, InvalidOperation
+from fractions import Fraction
+
+from fedgroup.errors import InvalidInput
+
+NANO = 10**9
+LARGEST = 1_000_000
+
+
+@dataclass(frozen=True, order=True)
+class Epsilon:
+    """An amount of privacy budget, counted in billionths."""
+
+    nano: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.nano <= LARGEST * NANO:
+            raise InvalidInput(f"an epsilon lies between 0 and {LARGEST}, got {self.nano / NANO:g}")
+
+    @classmethod
+    def of(cls, value: float | str | Decimal | Epsilon, *, name: str = "epsilon") -> Epsilon:
+        """Return `value` rounded up to the next nano-epsilon.
+
+        Rounding up means that what is charged, and what noise is calibrated to, is the same number.
+        """
+        if isinstance(value, Epsilon):
+            return value
+        try:
+            decimal = Decimal(str(value))
+        except InvalidOperation:
+            raise InvalidInput(f"{name} must be a number, got {value!r}") from None
+        if not decimal.is_finite() or not 0 < decimal <= LARGEST:
+            raise InvalidInput(f"{name} must be greater than 0 and at most {LARGEST}, got {value}")
+        return cls(int((decimal * NANO).to_integral_value(ROUND_CEILING)))
+
+    @property
+    def exact(self) -> Fraction:
+        """The amount as a fraction, for calibrating noise."""
+        return Fraction(self.nano, NANO)
+
+    def split(self, parts: int) -> Epsilon:
+        """Return one of `parts` equal shares, rounded down so that all of them cost at most the whole."""
+        if self.nano < parts:
+            raise InvalidInput(f"epsilon {self} is too small to be split into {parts} parts")
+        return Epsilon(self.nano // parts)
+
+    def __add__(self, other: Epsilon) -> Epsilon:
+        return Epsilon(self.nano + other.nano)
+
+    def __mul__(self, times: int) -> Epsilon:
+        return Epsilon(self.nano * times)
+
+    def __float__(self) -> float:
+        return self.nano / NANO
+
+    def __str__(self) -> str:
+        return f"{float(self):g}"
+
+
+NOTHING = Epsilon(0)

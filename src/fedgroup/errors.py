@@ -1,0 +1,46 @@
+"""Every error fedgroup raises, on one page, grouped by whose fault it is.
+
+    FedgroupError
+    |-- InvalidInput        the user: data, a file or a setting is not usable
+    |   `-- InvalidQuery    the user: this question cannot be asked
+    |-- BudgetExhausted     an owner refuses: the answer would cost more than is left
+    `-- ProtocolViolation   a party sent what the protocol forbids
+
+Texts say what was given, what is allowed and what to do. About private columns they name the column and the
+kind of fault, never a value, a row or a count: an error is a release too.
+"""
+
+from __future__ import annotations
+
+
+class FedgroupError(Exception):
+    """Any error raised on purpose by fedgroup."""
+
+    exit_code = 2
+
+
+class InvalidInput(FedgroupError, ValueError):
+    """Data, a file or a setting cannot be used as given."""
+
+
+class InvalidQuery(InvalidInput):
+    """A question cannot be asked as given."""
+
+
+class BudgetExhausted(FedgroupError):
+    """Answering would take an owner past its cap; nothing was released and nobody paid."""
+
+    exit_code = 3
+
+    def __init__(self, *, asked: float, left: float, cap: float) -> None:
+        self.asked = asked
+        self.left = left
+        self.cap = cap
+        super().__init__(
+            f"this asks for epsilon {asked:g} but only {left:g} of the budget of {cap:g} is left; "
+            "ask with a smaller epsilon, repeat an earlier question, or agree on a larger budget"
+        )
+
+
+class ProtocolViolation(FedgroupError):
+    """A party sent a message that the protocol forbids."""

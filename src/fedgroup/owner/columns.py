@@ -1,0 +1,54 @@
+"""Which column is which: chosen by name, or found by the names people usually give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedgroup.errors import InvalidInput
+
+_OWNER = ("owner", "owner_id", "user", "user_id", "userid", "uid", "company", "device", "device_id", "vehicle_id")
+_X = ("x", "lon", "lng", "long", "longitude", "easting")
+_Y = ("y", "lat", "latitude", "northing")
+_TIME = ("time", "t", "timestamp", "datetime", "when")
+_DEGREES = {"lon", "lng", "long", "longitude", "lat", "latitude"}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns that hold the owner, the place and the time."""
+
+    owner: str
+    x: str
+    y: str
+    time: str | None
+    lonlat: bool
+
+    @property
+    def taken(self) -> set[str]:
+        return {self.owner, self.x, self.y} | ({self.time} if self.time else set())
+
+
+def choose_columns(names: Sequence[str], *, owner: str | None = None, x: str | None = None, y: str | None = None,
+                   time: str | None = None, planar: bool = False, points: str | None = None) -> Columns:
+    """Return the columns to read; `points` names a column of geometries that stands for x and y."""
+    chosen_x = points or _pick(names, x, _X, "x")
+    chosen_y = points or _pick(names, y, _Y, "y")
+    lonlat = {chosen_x.lower(), chosen_y.lower()} <= _DEGREES and not planar
+    return Columns(
+        owner=_pick(names, owner, _OWNER, "owner"), x=chosen_x, y=chosen_y, lonlat=lonlat,
+        time=_pick(names, time, _TIME, "time") if time else _find(names, _TIME),
+    )
+
+
+def _pick(names: Sequence[str], asked: str | None, usual: Sequence[str], role: str) -> str:
+    found = asked if asked in names else None if asked else _find(names, usual)
+    if found is None:
+        missing = f"there is no column {asked!r}" if asked else f"no {role} column was found"
+        raise InvalidInput(f"{missing}; the columns are: {', '.join(names)}; name one with --{role} or {role}=")
+    return found
+
+
+def _find(names: Sequence[str], usual: Sequence[str]) -> str | None:
+    by_lower = {name.lower(): name for name in reversed(names)}
+    return next((by_lower[name] for name in usual if name in by_lower), None)

@@ -1,0 +1,143 @@
+"""The private tables of all owners on one host, column by column."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedgroup.errors import InvalidInput
+from fedgroup.owner.columns import choose_columns
+from fedgroup.owner.identity import Codes, OwnerIds, enrol
+from fedgroup.owner.times import Times, as_times
+from fedgroup.space import Box
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Records:
+    """Every record of every owner on this host: who owns it, where it is, and optionally numbers and a time.
+
+    `owners` is the public list of owners; without it the owners that appear in the records become the list.
+    `lonlat` and `domain` are public facts about the table: how x and y are to be read, and the agreed rectangle.
+    The arrays are copied or frozen: a table does not change under a question.
+    """
+
+    owner: InitVar[Any]
+    x: Floats
+    y: Floats
+    attributes: Mapping[str, Floats] = field(default_factory=dict)
+    time: Times | None = None
+    owners: OwnerIds = None  # type: ignore[assignment]  # always a list once built
+    lonlat: bool = False
+    domain: Box | None = None
+    code: Codes = field(init=False)
+
+    def __post_init__(self, owner: Any) -> None:
+        owners, code = enrol(owner, self.owners)
+        time = None if self.time is None else as_times(self.time)
+        values = {
+            "x": _numbers(self.x, "x", missing=False),
+            "y": _numbers(self.y, "y", missing=False),
+            "attributes": {name: _numbers(column, name, missing=True) for name, column in self.attributes.items()},
+            "time": time,
+            "owners": _frozen(owners),
+            "code": _frozen(code),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        self._require_one_length()
+        if self.lonlat:
+            require_degrees(self.x, self.y)
+
+    @classmethod
+    def from_frame(cls, frame: Any, *, owner: str | None = None, x: str | None = None, y: str | None = None,
+                   time: str | None = None, owners: Any = None, planar: bool = False) -> Records:
+        """Return the records of a pandas or GeoPandas frame; columns are found by their usual names."""
+        names = [str(name) for name in frame.columns]
+        geometry = getattr(frame, "_geometry_column_name", None) if x is None and y is None else None
+        chosen = choose_columns(names, owner=owner, x=x, y=y, time=time, planar=planar, points=geometry)
+        if geometry is not None and geometry in names:
+            points = frame[geometry]
+            east, north = points.x.to_numpy(), points.y.to_numpy()
+            lonlat = not planar and frame.crs is not None and bool(frame.crs.is_geographic)
+        else:
+            east, north = frame[chosen.x].to_numpy(), frame[chosen.y].to_numpy()
+            lonlat = chosen.lonlat
+        others = [name for name in names if name not in chosen.taken and frame[name].dtype.kind in "iuf"]
+        return cls(
+            owner=frame[chosen.owner].to_numpy(), x=east, y=north, owners=owners, lonlat=lonlat,
+            attributes={name: frame[name].to_numpy() for name in others},
+            time=None if chosen.time is None else frame[chosen.time].to_numpy(),
+        )
+
+    def attribute(self, name: str) -> Floats:
+        """Return a numeric column; NaN marks an absent value."""
+        if name not in self.attributes:
+            known = ", ".join(sorted(self.attributes)) or "none"
+            raise InvalidInput(f"there is no numeric column {name!r}; the numeric columns are: {known}")
+        return self.attributes[name]
+
+    def keep(self, rows: npt.NDArray[Any]) -> Records:
+        """Return the table with these rows only; the list of owners stays."""
+        return replace(
+            self, owner=self.owners[self.code[rows]] if len(self.owners) else self.code, x=self.x[rows], y=self.y[rows],
+            attributes={name: column[rows] for name, column in self.attributes.items()},
+            time=None if self.time is None else self.time[rows],
+        )
+
+    @cached_property
+    def snapshot(self) -> str:
+        """A digest of the whole table: another table, another digest."""
+        digest = hashlib.sha256()
+        for column in (self.code, self.x, self.y, self.time, *(self.attributes[k] for k in sorted(self.attributes))):
+            if column is not None:
+                digest.update(np.ascontiguousarray(column))
+        digest.update("\x1f".join([*map(repr, self.owners.tolist()), *sorted(self.attributes)]).encode())
+        return digest.hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __repr__(self) -> str:
+        return "Records(<private>)"
+
+    def _require_one_length(self) -> None:
+        columns = {"x": self.x, "y": self.y, **self.attributes} | ({} if self.time is None else {"time": self.time})
+        for name, column in columns.items():
+            if len(column) != len(self.code):
+                raise InvalidInput(f"the columns owner and {name} must have the same length")
+        if len(self.owners) == 0:
+            raise InvalidInput("there are no records and no owners; give at least one")
+
+
+def require_degrees(x: Floats, y: Floats) -> None:
+    """Refuse coordinates that cannot be longitude and latitude."""
+    if not ((y >= -90) & (y <= 90)).all():
+        raise InvalidInput("the latitude column has values outside -90..90; are longitude and latitude swapped?")
+    if not ((x >= -360) & (x <= 360)).all():
+        raise InvalidInput("the longitude column has values outside -360..360; are these metres? then say planar")
+
+
+def _numbers(values: Any, name: str, *, missing: bool) -> Floats:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"column {name} has values that are not numbers") from None
+    if array.ndim != 1:
+        raise InvalidInput(f"column {name} must be one-dimensional")
+    if np.isinf(array).any() or (not missing and np.isnan(array).any()):
+        raise InvalidInput(f"column {name} has values that are {'infinite' if missing else 'NaN or infinite'}; drop those records")
+    array.flags.writeable = False
+    return array
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,95 @@
+"""The agreed rectangle and its cells."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from fedgroup.errors import InvalidInput
+
+MOST_CELLS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Box:
+    """The rectangle [west, east) x [south, north)."""
+
+    west: float
+    south: float
+    east: float
+    north: float
+
+    def __post_init__(self) -> None:
+        if not all(math.isfinite(side) for side in self.sides):
+            raise InvalidInput(f"a box needs four finite numbers west, south, east, north, got {self.sides}")
+        if not (self.west < self.east and self.south < self.north):
+            raise InvalidInput(f"a box needs west < east and south < north, got {self.sides}")
+
+    @property
+    def sides(self) -> tuple[float, float, float, float]:
+        """West, south, east, north."""
+        return (self.west, self.south, self.east, self.north)
+
+    @property
+    def width(self) -> float:
+        return self.east - self.west
+
+    @property
+    def height(self) -> float:
+        return self.north - self.south
+
+    def contains(self, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Tell for each place whether it lies in the half-open box."""
+        return (x >= self.west) & (x < self.east) & (y >= self.south) & (y < self.north)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A box cut into `columns` x `rows` half-open cells, numbered row by row from the south-west corner.
+
+    The cells partition the box: cell edges are the numbers in `x_edges` and `y_edges`, and a place on an edge
+    belongs to the cell east or north of it.
+    """
+
+    box: Box
+    columns: int
+    rows: int
+
+    def __post_init__(self) -> None:
+        if self.columns < 1 or self.rows < 1:
+            raise InvalidInput(f"a grid needs at least 1x1 cells, got {self.columns}x{self.rows}")
+        if self.cells > MOST_CELLS:
+            raise InvalidInput(f"a grid has at most {MOST_CELLS:,} cells, got {self.columns}x{self.rows}")
+        if not (np.all(np.diff(self.x_edges) > 0) and np.all(np.diff(self.y_edges) > 0)):
+            raise InvalidInput(f"the box {self.box.sides} is too small to be cut into {self.columns}x{self.rows} cells")
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are, |T|."""
+        return self.columns * self.rows
+
+    @cached_property
+    def x_edges(self) -> npt.NDArray[np.float64]:
+        return _edges(self.box.west, self.box.east, self.columns)
+
+    @cached_property
+    def y_edges(self) -> npt.NDArray[np.float64]:
+        return _edges(self.box.south, self.box.north, self.rows)
+
+    def cell_of(self, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """Return the cell of each place, -1 for places outside the box."""
+        column = np.searchsorted(self.x_edges, x, side="right") - 1
+        row = np.searchsorted(self.y_edges, y, side="right") - 1
+        cell = row * self.columns + column
+        return np.where(self.box.contains(x, y), cell, -1)
+
+
+def _edges(low: float, high: float, parts: int) -> npt.NDArray[np.float64]:
+    edges = low + (high - low) * (np.arange(parts + 1) / parts)
+    edges[-1] = high
+    edges.flags.writeable = False
+    return edges
