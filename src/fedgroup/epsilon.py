@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 
 from fedgroup.errors import InvalidInput
@@ -19,8 +20,9 @@ class Epsilon:
     nano: int
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "nano", operator.index(self.nano))
         if not 0 <= self.nano <= LARGEST * NANO:
-            raise InvalidInput(f"an epsilon lies between 0 and {LARGEST}, got {self.nano / NANO:g}")
+            raise InvalidInput(f"an epsilon lies between 0 and {LARGEST}, got {Decimal(self.nano) / NANO:g}")
 
     @classmethod
     def of(cls, value: float | str | Decimal | Epsilon, *, name: str = "epsilon") -> Epsilon:
@@ -36,7 +38,8 @@ class Epsilon:
             raise InvalidInput(f"{name} must be a number, got {value!r}") from None
         if not decimal.is_finite() or not 0 < decimal <= LARGEST:
             raise InvalidInput(f"{name} must be greater than 0 and at most {LARGEST}, got {value}")
-        return cls(int((decimal * NANO).to_integral_value(ROUND_CEILING)))
+        with localcontext(rounding=ROUND_CEILING):
+            return cls(int((decimal * NANO).to_integral_value()))
 
     @property
     def exact(self) -> Fraction:
@@ -45,6 +48,8 @@ class Epsilon:
 
     def split(self, parts: int) -> Epsilon:
         """Return one of `parts` equal shares, rounded down so that all of them cost at most the whole."""
+        if parts < 1:
+            raise InvalidInput(f"an epsilon can be split into 1 part or more, got {parts}")
         if self.nano < parts:
             raise InvalidInput(f"epsilon {self} is too small to be split into {parts} parts")
         return Epsilon(self.nano // parts)
@@ -59,7 +64,7 @@ class Epsilon:
         return self.nano / NANO
 
     def __str__(self) -> str:
-        return f"{float(self):g}"
+        return f"{float(self):.12g}"
 
 
 NOTHING = Epsilon(0)

@@ -4,13 +4,19 @@
     |-- InvalidInput        the user: data, a file or a setting is not usable
     |   `-- InvalidQuery    the user: this question cannot be asked
     |-- BudgetExhausted     an owner refuses: the answer would cost more than is left
+    |-- LedgerUnavailable   the ledger cannot be written now: nothing was released
     `-- ProtocolViolation   a party sent what the protocol forbids
 
 Texts say what was given, what is allowed and what to do. About private columns they name the column and the
 kind of fault, never a value, a row or a count: an error is a release too.
 """
 
+# ruff: noqa: N818 - errors are named by the fact
+
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 
 class FedgroupError(Exception):
@@ -37,9 +43,19 @@ class BudgetExhausted(FedgroupError):
         self.left = left
         self.cap = cap
         super().__init__(
-            f"this asks for epsilon {asked:g} but only {left:g} of the budget of {cap:g} is left; "
+            f"this asks for epsilon {asked:.12g} but only {left:.12g} of the budget of {cap:.12g} is left; "
             "ask with a smaller epsilon, repeat an earlier question, or agree on a larger budget"
         )
+
+    def __reduce__(self) -> tuple[Callable[[], BudgetExhausted], tuple[()]]:
+        """Survive the way back from a worker process with all facts."""
+        return partial(BudgetExhausted, asked=self.asked, left=self.left, cap=self.cap), ()
+
+
+class LedgerUnavailable(FedgroupError):
+    """The ledger cannot be written now (busy, full disk, no permission); nothing was released, try later."""
+
+    exit_code = 75
 
 
 class ProtocolViolation(FedgroupError):

@@ -113,7 +113,7 @@ class Partition:
 
     def __post_init__(self) -> None:
         labels = np.asarray(self.labels, dtype=np.int32)
-        if labels.ndim != 1 or (len(labels) and labels.min() < 0):
+        if labels.ndim != 1 or (len(labels) and not 0 <= labels.min() <= labels.max() < len(labels)):
             raise ProtocolViolation("a partition gives every owner one group, numbered from 0")
         sizes = np.bincount(labels)
         if not sizes.all():
@@ -170,6 +170,17 @@ class NoisyAnswers:
 
 
 @dataclass(frozen=True, eq=False)
+class NoisyTotals:
+    """The sums of all groups' noisy answers, and how many noises each holds."""
+
+    parts: Mapping[str, int | float]
+    scales: Mapping[str, Fraction]
+    continuous: bool
+    groups: int
+    heard: int
+
+
+@dataclass(frozen=True, eq=False)
 class Grouping:
     """What the provider made of the noisy vectors: a partition and how it came about."""
 
@@ -209,19 +220,29 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class ExpectedError:
+    """How far noise will move a sum: on average, by standard deviation, and at most in 95 % of the answers."""
+
+    mean_absolute: float
+    standard_deviation: float
+    half_width: float
+
+
+@dataclass(frozen=True)
 class Expectation:
-    """What an answer would be like, told before anything is spent."""
+    """What an answer would be like, told before anything is spent; AVG tells the errors of its SUM and its COUNT."""
 
     kind: Kind
     epsilon: float
+    charge: float
+    stored: bool
     method: str
     in_group: str | None
+    trust: str
     groups: int
     owners: int
-    mean_absolute_error: float
-    standard_deviation: float
-    interval_half_width: float
     confidence: float
+    errors: Mapping[str, ExpectedError]
     left: float | None
     affordable: bool
     private: bool

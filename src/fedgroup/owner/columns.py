@@ -29,14 +29,25 @@ class Columns:
         return {self.owner, self.x, self.y} | ({self.time} if self.time else set())
 
 
-def choose_columns(names: Sequence[str], *, owner: str | None = None, x: str | None = None, y: str | None = None,
-                   time: str | None = None, planar: bool = False, points: str | None = None) -> Columns:
+def choose_columns(
+    names: Sequence[str],
+    *,
+    owner: str | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    time: str | None = None,
+    planar: bool = False,
+    points: str | None = None,
+) -> Columns:
     """Return the columns to read; `points` names a column of geometries that stands for x and y."""
     chosen_x = points or _pick(names, x, _X, "x")
     chosen_y = points or _pick(names, y, _Y, "y")
     lonlat = {chosen_x.lower(), chosen_y.lower()} <= _DEGREES and not planar
     return Columns(
-        owner=_pick(names, owner, _OWNER, "owner"), x=chosen_x, y=chosen_y, lonlat=lonlat,
+        owner=_pick(names, owner, _OWNER, "owner"),
+        x=chosen_x,
+        y=chosen_y,
+        lonlat=lonlat,
         time=_pick(names, time, _TIME, "time") if time else _find(names, _TIME),
     )
 

@@ -57,24 +57,37 @@ class Records:
             require_degrees(self.x, self.y)
 
     @classmethod
-    def from_frame(cls, frame: Any, *, owner: str | None = None, x: str | None = None, y: str | None = None,
-                   time: str | None = None, owners: Any = None, planar: bool = False) -> Records:
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        owner: str | None = None,
+        x: str | None = None,
+        y: str | None = None,
+        time: str | None = None,
+        owners: Any = None,
+        planar: bool = False,
+    ) -> Records:
         """Return the records of a pandas or GeoPandas frame; columns are found by their usual names."""
-        names = [str(name) for name in frame.columns]
-        geometry = getattr(frame, "_geometry_column_name", None) if x is None and y is None else None
+        names = [name for name in frame.columns if isinstance(name, str)]
+        if len(set(names)) < len(names):
+            raise InvalidInput("the frame has two columns of the same name; rename one")
+        geometry = getattr(frame, "active_geometry_name", None) if x is None and y is None else None
         chosen = choose_columns(names, owner=owner, x=x, y=y, time=time, planar=planar, points=geometry)
-        if geometry is not None and geometry in names:
-            points = frame[geometry]
-            east, north = points.x.to_numpy(), points.y.to_numpy()
-            lonlat = not planar and frame.crs is not None and bool(frame.crs.is_geographic)
+        if geometry is None:
+            east, north, lonlat = _plain(frame[chosen.x]), _plain(frame[chosen.y]), chosen.lonlat
         else:
-            east, north = frame[chosen.x].to_numpy(), frame[chosen.y].to_numpy()
-            lonlat = chosen.lonlat
-        others = [name for name in names if name not in chosen.taken and frame[name].dtype.kind in "iuf"]
+            east, north = _point_columns(frame[geometry])
+            lonlat = not planar and frame.crs is not None and bool(frame.crs.is_geographic)
+        others = [name for name in names if name not in chosen.taken and frame[name].dtype.kind in "iufb"]
         return cls(
-            owner=frame[chosen.owner].to_numpy(), x=east, y=north, owners=owners, lonlat=lonlat,
-            attributes={name: frame[name].to_numpy() for name in others},
-            time=None if chosen.time is None else frame[chosen.time].to_numpy(),
+            owner=frame[chosen.owner].to_numpy(),
+            x=east,
+            y=north,
+            owners=owners,
+            lonlat=lonlat,
+            attributes={name: _plain(frame[name]) for name in others},
+            time=None if chosen.time is None else _plain_times(frame[chosen.time]),
         )
 
     def attribute(self, name: str) -> Floats:
@@ -84,12 +97,17 @@ class Records:
             raise InvalidInput(f"there is no numeric column {name!r}; the numeric columns are: {known}")
         return self.attributes[name]
 
-    def keep(self, rows: npt.NDArray[Any]) -> Records:
-        """Return the table with these rows only; the list of owners stays."""
+    def keep(self, rows: npt.NDArray[Any], *, owners: OwnerIds | None = None) -> Records:
+        """Return the table with these rows only; the list of owners stays, unless another is given."""
         return replace(
-            self, owner=self.owners[self.code[rows]] if len(self.owners) else self.code, x=self.x[rows], y=self.y[rows],
+            self,
+            owner=self.owners[self.code[rows]],
+            owners=self.owners if owners is None else owners,
+            x=self.x[rows],
+            y=self.y[rows],
             attributes={name: column[rows] for name, column in self.attributes.items()},
-            time=None if self.time is None else self.time[rows],
+            # as datetimes: bare integers would be read as seconds
+            time=None if self.time is None else self.time[rows].view("datetime64[us]"),
         )
 
     @cached_property
@@ -98,8 +116,9 @@ class Records:
         digest = hashlib.sha256()
         for column in (self.code, self.x, self.y, self.time, *(self.attributes[k] for k in sorted(self.attributes))):
             if column is not None:
-                digest.update(np.ascontiguousarray(column))
-        digest.update("\x1f".join([*map(repr, self.owners.tolist()), *sorted(self.attributes)]).encode())
+                digest.update(np.ascontiguousarray(column).data)
+        names = [*sorted(self.attributes), str(self.time is None), str(self.lonlat)]
+        digest.update("\x1f".join([*map(repr, self.owners.tolist()), *names]).encode())
         return digest.hexdigest()
 
     def __len__(self) -> int:
@@ -133,9 +152,30 @@ def _numbers(values: Any, name: str, *, missing: bool) -> Floats:
     if array.ndim != 1:
         raise InvalidInput(f"column {name} must be one-dimensional")
     if np.isinf(array).any() or (not missing and np.isnan(array).any()):
-        raise InvalidInput(f"column {name} has values that are {'infinite' if missing else 'NaN or infinite'}; drop those records")
+        fault = "infinite" if missing else "NaN or infinite"
+        raise InvalidInput(f"column {name} has values that are {fault}; drop those records")
     array.flags.writeable = False
     return array
+
+
+def _plain(column: Any) -> npt.NDArray[Any]:
+    """The numbers of a frame's column, NaN where a nullable column has none."""
+    if column.dtype.kind in "iufb":
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(column.to_numpy())
+
+
+def _plain_times(column: Any) -> npt.NDArray[Any]:
+    """The times of a frame's column; those with a zone are turned to UTC, which numpy's times are read as."""
+    if getattr(column.dtype, "tz", None) is not None:
+        column = column.dt.tz_convert(None)
+    return np.asarray(column.to_numpy() if column.dtype.kind in "MO" else _plain(column))
+
+
+def _point_columns(points: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    if not (points.isna() | (points.geom_type == "Point")).all():
+        raise InvalidInput("the geometry column has shapes that are not points; use their centroids")
+    return points.x.to_numpy(), points.y.to_numpy()
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+import numbers
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,8 @@ import numpy.typing as npt
 from fedgroup.errors import InvalidInput
 
 MOST_CELLS = 1_000_000
+LARGEST_COORDINATE = 1e150
+"""Up to here squares of distances and areas are finite."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,7 @@ class Box:
     north: float
 
     def __post_init__(self) -> None:
-        if not all(math.isfinite(side) for side in self.sides):
-            raise InvalidInput(f"a box needs four finite numbers west, south, east, north, got {self.sides}")
+        become_floats(self, refusal=InvalidInput)
         if not (self.west < self.east and self.south < self.north):
             raise InvalidInput(f"a box needs west < east and south < north, got {self.sides}")
 
@@ -60,8 +62,8 @@ class Grid:
     rows: int
 
     def __post_init__(self) -> None:
-        if self.columns < 1 or self.rows < 1:
-            raise InvalidInput(f"a grid needs at least 1x1 cells, got {self.columns}x{self.rows}")
+        if not all(isinstance(parts, numbers.Integral) and parts >= 1 for parts in (self.columns, self.rows)):
+            raise InvalidInput(f"a grid needs whole numbers of at least 1x1 cells, got {self.columns}x{self.rows}")
         if self.cells > MOST_CELLS:
             raise InvalidInput(f"a grid has at most {MOST_CELLS:,} cells, got {self.columns}x{self.rows}")
         if not (np.all(np.diff(self.x_edges) > 0) and np.all(np.diff(self.y_edges) > 0)):
@@ -86,6 +88,26 @@ class Grid:
         row = np.searchsorted(self.y_edges, y, side="right") - 1
         cell = row * self.columns + column
         return np.where(self.box.contains(x, y), cell, -1)
+
+
+def is_coordinate(value: Any) -> bool:
+    """Tell whether a value is a number that a map can use: finite and not beyond `LARGEST_COORDINATE`."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return False
+    try:
+        return abs(float(value)) <= LARGEST_COORDINATE
+    except OverflowError:  # an integer of more than 308 digits
+        return False
+
+
+def become_floats(shape: Any, *, refusal: type[InvalidInput]) -> None:
+    """Make every field of a shape under construction a Python float, or refuse the shape."""
+    for field in fields(shape):
+        value = getattr(shape, field.name)
+        if not is_coordinate(value):
+            kind = type(shape).__name__.lower()
+            raise refusal(f"the {field.name} of a {kind} must be a finite number (up to 1e150), got {value}")
+        object.__setattr__(shape, field.name, float(value))
 
 
 def _edges(low: float, high: float, parts: int) -> npt.NDArray[np.float64]:

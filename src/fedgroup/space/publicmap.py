@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ from fedgroup.space.ranges import Circle, MultiPolygon, Polygon, Range, Rectangl
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+_INTERIORS_MEET = "T********"  # as a DE-9IM pattern
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,8 @@ class PublicMap:
         west, south, east, north = self.domain.sides
         if self.lonlat and not (-360 <= west < east <= 540 and east - west <= 360 and -90 <= south < north <= 90):
             raise InvalidInput(
-                f"a lon/lat domain lies within 360 degrees of longitude and -90..90 of latitude, got {self.domain.sides}"
+                "a lon/lat domain spans at most 360 degrees of longitude, between -360 and 540, "
+                f"and latitudes between -90 and 90, got {self.domain.sides}"
             )
 
     def grid(self, columns: int, rows: int) -> Grid:
@@ -53,7 +57,8 @@ class PublicMap:
             case Circle() if self.lonlat:
                 return geodesy.nearer_than(x, y, asked.x, asked.y, asked.radius)
             case Circle():
-                return (x - asked.x) ** 2 + (y - asked.y) ** 2 < asked.radius**2
+                with np.errstate(over="ignore"):
+                    return (x - asked.x) ** 2 + (y - asked.y) ** 2 < asked.radius**2
             case Rectangle():
                 return asked.box.contains(wrapped(x, asked.west) if self.lonlat else x, y)
             case _:
@@ -61,8 +66,8 @@ class PublicMap:
 
     def require_reachable(self, asked: Range) -> None:
         """Refuse a range that shares no place with the domain: its answer is 0, known without asking."""
-        if self.lonlat and isinstance(asked, Circle):
-            self._require_circle_on_earth(asked)
+        if self.lonlat:
+            _require_on_earth(asked)
         if not self._may_touch(asked):
             raise InvalidQuery(
                 f"the range lies outside the domain {self.domain.sides}; ask about a place inside it "
@@ -70,48 +75,70 @@ class PublicMap:
             )
 
     def _in_polygon(self, asked: Polygon | MultiPolygon, x: Floats, y: Floats) -> Bools:
-        west, south, east, north = asked.shape.bounds
-        x = wrapped(x, west) if self.lonlat else x
-        result = np.zeros(len(x), dtype=np.bool_)
-        near = np.flatnonzero((x > west) & (x < east) & (y > south) & (y < north))
-        shapely.prepare(asked.shape)
-        result[near] = shapely.contains_xy(asked.shape, x[near], y[near])
+        west, _, east, _ = asked.shape.bounds
+        if not self.lonlat:
+            return _within(asked.shape, x, y)
+        first = wrapped(x, west)
+        result = _within(asked.shape, first, y)
+        for turn in range(1, math.ceil((east - west) / 360)):
+            result |= _within(asked.shape, first + 360 * turn, y)
         return result
 
-    def _require_circle_on_earth(self, asked: Circle) -> None:
-        if not (-90 <= asked.y <= 90 and -360 <= asked.x <= 540):
-            raise InvalidQuery(f"a circle's centre is longitude,latitude in degrees, got {asked.x},{asked.y}")
-        if asked.radius > geodesy.LARGEST_RADIUS_M:
-            raise InvalidQuery(
-                f"a circle on the Earth has a radius of at most {geodesy.LARGEST_RADIUS_M:,.0f} m, got {asked.radius:g}; "
-                "ask for a rectangle instead"
-            )
-
     def _may_touch(self, asked: Range) -> bool:
+        west, south, east, north = self.domain.sides
+        turns = (-720, -360, 0, 360, 720) if self.lonlat else (0,)
         match asked:
             case Circle() if self.lonlat:
                 return geodesy.distance_to_box_at_least(asked.x, asked.y, *self.domain.sides) < asked.radius
             case Circle():
-                dx = max(self.domain.west - asked.x, asked.x - self.domain.east, 0.0)
-                dy = max(self.domain.south - asked.y, asked.y - self.domain.north, 0.0)
+                dx = max(west - asked.x, asked.x - east, 0.0)
+                dy = max(south - asked.y, asked.y - north, 0.0)
                 return dx**2 + dy**2 < asked.radius**2
             case Rectangle():
-                shape: shapely.Geometry = shapely.box(asked.west, asked.south, asked.east, asked.north)
+                beside = asked.north <= south or north <= asked.south
+                return not beside and any(asked.west < east + turn and west + turn < asked.east for turn in turns)
             case _:
-                shape = asked.shape
-        turns = (-720, -360, 0, 360, 720) if self.lonlat else (0,)
-        west, south, east, north = self.domain.sides
-        return any(_overlap(shapely.box(west + turn, south, east + turn, north), shape) for turn in turns)
+                domains = (shapely.box(west + turn, south, east + turn, north) for turn in turns)
+                return any(shapely.relate_pattern(domain, asked.shape, _INTERIORS_MEET) for domain in domains)
 
 
 def wrapped(lon: Floats, west: float) -> Floats:
     """Return longitudes moved by whole turns into [west, west + 360); those already there keep their exact value."""
-    if ((lon >= west) & (lon < west + 360.0)).all():
+    there = (lon >= west) & (lon < west + 360.0)
+    if there.all():
         return lon
     moved = lon - 360.0 * np.floor((lon - west) / 360.0)
-    moved = np.where(moved >= west + 360.0, west, moved)
-    return np.where((lon >= west) & (lon < west + 360.0), lon, np.maximum(moved, west))
+    return np.where(there, lon, np.clip(moved, west, np.nextafter(west + 360.0, west)))
 
 
-def _overlap(a: shapely.Geometry, b: shapely.Geometry) -> bool:
-    return bool(shapely.area(shapely.intersection(a, b)) > 0)
+def _within(shape: shapely.Polygon | shapely.MultiPolygon, x: Floats, y: Floats) -> Bools:
+    """Tell for each place whether it lies in the interior; only places in the bounding box are looked at."""
+    west, south, east, north = shape.bounds
+    result = np.zeros(len(x), dtype=np.bool_)
+    near = np.flatnonzero((x > west) & (x < east) & (y > south) & (y < north))
+    shapely.prepare(shape)
+    result[near] = shapely.contains_xy(shape, x[near], y[near])
+    return result
+
+
+def _require_on_earth(asked: Range) -> None:
+    match asked:
+        case Circle():
+            west = east = asked.x
+            _require_circle_on_earth(asked)
+        case Rectangle():
+            west, east = asked.west, asked.east
+        case _:
+            west, _, east, _ = asked.shape.bounds
+    if not (west >= -360 and east <= 540):
+        raise InvalidQuery(f"longitudes of a range lie between -360 and 540 degrees, got {west:g} to {east:g}")
+
+
+def _require_circle_on_earth(asked: Circle) -> None:
+    if not -90 <= asked.y <= 90:
+        raise InvalidQuery(f"the centre of a circle is longitude,latitude in degrees, got {asked.x:g},{asked.y:g}")
+    if asked.radius > geodesy.LARGEST_RADIUS_M:
+        raise InvalidQuery(
+            f"a circle on the Earth has a radius of at most {geodesy.LARGEST_RADIUS_M:,.0f} m, "
+            f"got {asked.radius:,.0f}; ask for a rectangle instead"
+        )

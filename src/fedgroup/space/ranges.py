@@ -4,19 +4,20 @@ sides, so that neighbouring rectangles share no place."""
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import shapely
 
 from fedgroup.errors import InvalidQuery
-from fedgroup.space.box import Box
+from fedgroup.space.box import Box, become_floats, is_coordinate
 
 Point = tuple[float, float]
+
+SMALLEST_RADIUS = 1e-150
+"""From here on the square of a radius is greater than 0."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,9 @@ class Circle:
     radius: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.x) and math.isfinite(self.y)):
-            raise InvalidQuery(f"a circle's centre needs two finite numbers, got {self.x},{self.y}")
-        if not (math.isfinite(self.radius) and self.radius > 0):
-            raise InvalidQuery(f"a circle's radius must be a number greater than 0, got {self.radius}")
+        become_floats(self, refusal=InvalidQuery)
+        if self.radius < SMALLEST_RADIUS:
+            raise InvalidQuery(f"the radius of a circle must be greater than 0 (from 1e-150 on), got {self.radius}")
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,7 @@ class Rectangle:
     north: float
 
     def __post_init__(self) -> None:
-        if not all(math.isfinite(side) for side in (self.west, self.south, self.east, self.north)):
-            raise InvalidQuery("a rectangle needs four finite numbers west, south, east, north")
+        become_floats(self, refusal=InvalidQuery)
         if not (self.west < self.east and self.south < self.north):
             raise InvalidQuery(
                 f"a rectangle needs west < east and south < north, "
@@ -82,9 +81,10 @@ class Polygon:
 class MultiPolygon:
     """The places inside any of several polygons that do not overlap."""
 
-    parts: tuple[Polygon, ...]
+    parts: Sequence[Polygon]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
         if not self.parts:
             raise InvalidQuery("a multipolygon needs at least one polygon, got none")
         _require_valid(self.shape)
@@ -101,56 +101,82 @@ Range = Circle | Rectangle | Polygon | MultiPolygon
 def range_from_geojson(text: str) -> Polygon | MultiPolygon:
     """Return the polygon in a GeoJSON geometry, feature, or collection of one feature."""
     try:
-        found = json.loads(text)
-        return _polygon_of(_geometry_of(found))
-    except (json.JSONDecodeError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-        raise InvalidQuery("this is not a GeoJSON polygon; give a Polygon, a MultiPolygon or a Feature with one") from None
+        return _polygon_of(_geometry_of(json.loads(text)))
+    except InvalidQuery:
+        raise
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise InvalidQuery(
+            "this is not a GeoJSON polygon; give a Polygon, a MultiPolygon or a Feature with one"
+        ) from None
 
 
 def canonical_range(asked: Range) -> list[Any]:
     """Return one JSON value for all spellings of the same range, so that repeated questions are recognised."""
     match asked:
         case Circle(x, y, radius):
-            return ["circle", float(x), float(y), float(radius)]
+            return ["circle", *_without_minus_zero(x, y, radius)]
         case Rectangle(west, south, east, north):
-            return ["rectangle", float(west), float(south), float(east), float(north)]
-        case _:
-            return ["polygon", shapely.normalize(shapely.MultiPolygon(asked.shape.geoms if isinstance(asked, MultiPolygon) else [asked.shape])).wkb_hex]
+            return ["rectangle", *_without_minus_zero(west, south, east, north)]
+        case Polygon():
+            return ["polygon", _spelled_once([asked])]
+        case MultiPolygon(parts):
+            return ["polygon", _spelled_once(parts)]
+
+
+def _without_minus_zero(*values: float) -> list[float]:
+    return [value + 0.0 for value in values]
+
+
+def _spelled_once(parts: Sequence[Polygon]) -> str:
+    """Return the parts in hexadecimal WKB, with rings and points in shapely's normal order."""
+    whole = shapely.remove_repeated_points(shapely.MultiPolygon([part.shape for part in parts]))
+    return str(shapely.to_wkb(shapely.normalize(whole), hex=True, byte_order=1))
 
 
 def _ring(points: Sequence[Point]) -> tuple[Point, ...]:
     try:
-        ring = tuple((float(x), float(y)) for x, y in points)
+        ring = tuple((x, y) for x, y in points)
     except (TypeError, ValueError):
-        raise InvalidQuery("a polygon's ring is a list of points (x, y)") from None
+        raise InvalidQuery("a ring of a polygon is a list of points (x, y)") from None
+    if not all(is_coordinate(x) and is_coordinate(y) for x, y in ring):
+        raise InvalidQuery("the points of a polygon must be finite numbers (up to 1e150)")
     if len(set(ring)) < 3:
-        raise InvalidQuery(f"a polygon's ring needs at least 3 different points, got {len(set(ring))}")
-    if not np.isfinite(ring).all():
-        raise InvalidQuery("a polygon's points need finite numbers")
-    return ring
+        raise InvalidQuery(f"a ring of a polygon needs at least 3 different points, got {len(set(ring))}")
+    # adding 0 turns -0 into 0: equal places have one spelling
+    return tuple((float(x) + 0.0, float(y) + 0.0) for x, y in ring)
 
 
 def _require_valid(shape: shapely.Geometry) -> None:
-    if not shapely.is_valid(shape) or shapely.area(shape) == 0:
-        reason = shapely.is_valid_reason(shape) if not shapely.is_valid(shape) else "it has no area"
+    if not shapely.is_valid(shape):
+        reason = shapely.is_valid_reason(shape)
         raise InvalidQuery(f"this polygon cannot be used: {reason}; its edges must not cross each other")
+    if shapely.area(shape) == 0:
+        raise InvalidQuery("this polygon cannot be used: it has no area; give points that are not on one line")
 
 
 def _geometry_of(found: Any) -> Any:
     if found["type"] == "FeatureCollection":
-        (found,) = found["features"] if len(found["features"]) == 1 else (None,)
+        features = found["features"]
+        if len(features) != 1:
+            raise InvalidQuery(f"a GeoJSON collection must hold one feature, got {len(features)}; ask one at a time")
+        found = features[0]
     return found["geometry"] if found["type"] == "Feature" else found
 
 
 def _polygon_of(geometry: Any) -> Polygon | MultiPolygon:
-    rings = geometry["coordinates"]
-    if geometry["type"] == "Polygon":
-        return Polygon(_flat(rings[0]), [_flat(ring) for ring in rings[1:]])
-    if geometry["type"] == "MultiPolygon":
-        return MultiPolygon(tuple(Polygon(_flat(part[0]), [_flat(ring) for ring in part[1:]]) for part in rings))
-    raise InvalidQuery(f"a GeoJSON range must be a Polygon or MultiPolygon, got {geometry['type']!r}")
+    kind, coordinates = geometry["type"], geometry["coordinates"]
+    if kind == "Polygon":
+        return _polygon_of_rings(coordinates)
+    if kind == "MultiPolygon":
+        return MultiPolygon([_polygon_of_rings(rings) for rings in coordinates])
+    raise InvalidQuery(f"a GeoJSON range must be a Polygon or MultiPolygon, got {kind!r}")
 
 
-def _flat(ring: Any) -> list[Point]:
-    """Drop altitudes, which GeoJSON allows."""
-    return [(point[0], point[1]) for point in ring]
+def _polygon_of_rings(rings: Any) -> Polygon:
+    outer, *holes = ([_without_altitude(point) for point in ring] for ring in rings)
+    return Polygon(outer, holes)
+
+
+def _without_altitude(point: Any) -> Point:
+    x, y, *_ = point
+    return x, y

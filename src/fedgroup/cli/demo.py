@@ -1,0 +1,95 @@
+"""`fedgroup demo`: see it work."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedgroup.cli.grouped import grouped
+from fedgroup.cli.options import OutputOptions
+from fedgroup.cli.output import print_json, result, talk, working
+from fedgroup.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from fedgroup.experiments.demo import Row
+    from fedgroup.owner.records import Records
+
+
+@grouped
+def demo(
+    output: OutputOptions,
+    out: Annotated[Path, typer.Option(help="folder for the pictures")] = Path("fedgroup-demo"),
+    owners: Annotated[int, typer.Option(help="how many owners the city has")] = 1_000,
+    seed: Annotated[int, typer.Option(help="which city, and which noise")] = 7,
+) -> None:
+    """Ask a synthetic city of 1,000 owners with every method; a table and two pictures in under a minute."""
+    with working(f"building a city of {owners:,} owners"):
+        from fedgroup.experiments.demo import demo_city
+
+        city = demo_city(owners=owners, seed=seed)
+    rows = _run(city, seed)
+    pictures = _draw(city, rows, out, seed)
+    if output.json:
+        print_json(
+            {"rows": [asdict(row) for row in rows], "pictures": [str(path) for path in pictures], "private": False}
+        )
+        return
+    _show(rows, pictures)
+
+
+def _run(city: Records, seed: int) -> list[Row]:
+    from rich.progress import Progress
+
+    from fedgroup.experiments.demo import EPSILONS, METHODS, run_demo
+
+    with Progress(console=talk, transient=True) as progress:
+        task = progress.add_task("asking", total=len(METHODS) * len(EPSILONS))
+        rows = []
+        for row in run_demo(city, seed=seed):
+            rows.append(row)
+            progress.update(task, advance=1, description=f"asking with {row.method} at epsilon {row.epsilon}")
+    return rows
+
+
+def _draw(city: Records, rows: list[Row], out: Path, seed: int) -> list[Path]:
+    with working("drawing"):
+        from fedgroup.experiments.demo import demo_questions
+        from fedgroup.experiments.pictures import draw_city, draw_errors
+        from fedgroup.federation import Federation
+
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            raise InvalidInput(f"the folder {out} cannot be made; give another one with --out") from None
+        plan = Federation(city, seed=seed).group(epsilon=0.5)
+        pictures = [out / "city.png", out / "error.png"]
+        draw_city(city, plan, demo_questions()[4], pictures[0])
+        draw_errors(rows, pictures[1])
+    return pictures
+
+
+def _show(rows: list[Row], pictures: list[Path]) -> None:
+    from rich.table import Table
+
+    from fedgroup.experiments.demo import METHODS
+
+    table = Table("method", "epsilon", "noises", "MAE", "MRE", "seconds", title="error of a count, against the truth")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(
+            row.method, f"{row.epsilon}", f"{row.groups:,}", f"{row.mean_absolute_error:.1f}",
+            f"{row.mean_relative_error:.0%}", f"{row.seconds:.2f}", end_section=row.epsilon == rows[-1].epsilon,
+        )  # fmt: skip
+    result.print(table)
+    for method in METHODS:
+        result.print(f"  {method.name:10} {method.what}")
+    result.print("\nA group costs one noise however many owners it has: fewer groups, smaller errors.")
+    result.print(f"pictures: {', '.join(str(path) for path in pictures)}")
+    result.print("\nnext:")
+    result.print("  fedgroup synthesize city.parquet --owners 10000")
+    result.print("  fedgroup group city.parquet --epsilon 0.3 --out plan.parquet")
+    result.print("  fedgroup count city.parquet --near 10000,10000 --within 500 --epsilon 0.3 --plan plan.parquet")

@@ -1,0 +1,82 @@
+"""Numbers and places as they are written on the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fedgroup.errors import InvalidInput, InvalidQuery
+
+if TYPE_CHECKING:
+    from fedgroup.cli.options import RangeOptions
+    from fedgroup.space import Box, Range
+
+
+def parse_numbers(text: str, count: int, *, name: str, form: str) -> list[float]:
+    """Return `count` numbers separated by commas."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count:
+        raise InvalidInput(f"{name} takes {form}, got {text!r}")
+    return numbers
+
+
+def parse_domain(text: str | None, *, lonlat: bool) -> Box | None:
+    """Return the domain; in degrees, an east side west of the west side lies across the antimeridian."""
+    from fedgroup.space import Box
+
+    if text is None:
+        return None
+    west, south, east, north = parse_numbers(text, 4, name="--domain", form="W,S,E,N")
+    return Box(west, south, east + 360 if lonlat and east <= west else east, north)
+
+
+def parse_grid(text: str) -> tuple[int, int]:
+    """Return columns and rows of a grid written 10x10."""
+    columns, _, rows = text.lower().partition("x")
+    if not (columns.isdecimal() and rows.isdecimal()):
+        raise InvalidInput(f"--grid takes COLUMNSxROWS such as 10x10, got {text!r}")
+    return int(columns), int(rows)
+
+
+def parse_range(options: RangeOptions, *, lonlat: bool) -> Range:
+    """Return the one range that was asked for."""
+    from fedgroup.space import Circle, Rectangle
+
+    given = [
+        options.near is not None or options.within is not None,
+        options.rectangle is not None,
+        options.polygon is not None,
+    ]
+    if sum(given) != 1:
+        raise InvalidQuery("ask about one range: --near X,Y --within R, or --rectangle W,S,E,N, or --polygon FILE")
+    if options.rectangle is not None:
+        west, south, east, north = parse_numbers(options.rectangle, 4, name="--rectangle", form="W,S,E,N")
+        return Rectangle(west, south, east + 360 if lonlat and east <= west else east, north)
+    if options.polygon is not None:
+        return _polygon(options)
+    if options.near is None or options.within is None:
+        raise InvalidQuery("a circle needs both --near X,Y and --within R")
+    x, y = parse_numbers(options.near, 2, name="--near", form="X,Y")
+    return Circle(x, y, options.within)
+
+
+def parse_time(text: str | None) -> str | float | None:
+    """Return a time as text, or as seconds since 1970 where it is a number."""
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _polygon(options: RangeOptions) -> Range:
+    from fedgroup.space.ranges import range_from_geojson
+
+    assert options.polygon is not None  # noqa: S101  the caller looked
+    try:
+        return range_from_geojson(options.polygon.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise InvalidQuery(f"the polygon file {options.polygon} cannot be read; give a GeoJSON file") from None

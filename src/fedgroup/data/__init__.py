@@ -1,0 +1,1 @@
+"""Files: records read into tables, plans kept between questions, owner lists, and synthetic cities."""

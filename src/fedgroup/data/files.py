@@ -1,0 +1,142 @@
+"""Records read from files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from fedgroup.data.facts import PublicFacts
+from fedgroup.data.snap import read_checkins
+from fedgroup.data.tables import table_file
+from fedgroup.errors import InvalidInput
+from fedgroup.owner.columns import Columns, choose_columns
+from fedgroup.owner.identity import OwnerIds
+from fedgroup.owner.records import Records
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    owner: str | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    time: str | None = None,
+    planar: bool = False,
+    owners: Any = None,
+    attributes: Sequence[str] | None = None,
+) -> Records:
+    """Return the records of a Parquet, CSV or SNAP check-in file; columns are found by their usual names.
+
+    Every other numeric column becomes an attribute, unless `attributes` names the ones to keep. A domain, a reading of
+    x and y as degrees and a number of owners that a Parquet file's metadata states are taken over.
+    """
+    file = table_file(path)
+    table = read_checkins(file) if file.kind == "text" else None
+    schema = file.schema() if table is None else table.schema
+    columns = choose_columns(schema.names, owner=owner, x=x, y=y, time=time, planar=planar)
+    kept = _attribute_names(schema, columns, attributes)
+    if table is None:
+        table = file.read([*columns.taken, *kept])
+    facts = file.facts() if file.kind == "parquet" else PublicFacts()
+    return _records(table, columns, kept=kept, facts=facts, planar=planar, owners=owners, strict=attributes is not None)
+
+
+def owner_ids(column: pa.ChunkedArray, *, name: str) -> OwnerIds:
+    """Return a column of ids; missing ids are refused."""
+    kind = column.type.value_type if pt.is_dictionary(column.type) else column.type
+    text = pt.is_string(kind) or pt.is_large_string(kind)
+    if column.null_count or (text and pc.any(pc.equal(column.cast(kind), "")).as_py()):
+        raise InvalidInput(f"column {name} has missing ids; every record needs an owner")
+    if pt.is_integer(kind) or pt.is_floating(kind):
+        return np.asarray(column.cast(kind).to_numpy())
+    return _shared_objects(column)
+
+
+def _records(
+    table: pa.Table,
+    columns: Columns,
+    *,
+    kept: Sequence[str],
+    facts: PublicFacts,
+    planar: bool,
+    owners: Any,
+    strict: bool,
+) -> Records:
+    if owners is None and facts.owners is not None:
+        owners = np.arange(facts.owners)
+    usable = [name for name in kept if strict or _is_numeric(table[name].type)]
+    return Records(
+        owner=owner_ids(table[columns.owner], name=columns.owner),
+        x=_places(table[columns.x], columns.x),
+        y=_places(table[columns.y], columns.y),
+        attributes={name: _numbers(table[name], name) for name in usable},
+        time=None if columns.time is None else _times(table[columns.time], columns.time),
+        owners=owners,
+        lonlat=not planar and (columns.lonlat if facts.lonlat is None else facts.lonlat),
+        domain=facts.domain,
+    )
+
+
+def _attribute_names(schema: pa.Schema, columns: Columns, asked: Sequence[str] | None) -> list[str]:
+    if asked is None:
+        others = [field for field in schema if field.name not in columns.taken]
+        return [field.name for field in others if _is_numeric(field.type) or pt.is_null(field.type)]
+    for name in asked:
+        if name not in schema.names:
+            raise InvalidInput(f"there is no column {name!r}; the columns are: {', '.join(schema.names)}")
+    return list(dict.fromkeys(asked))
+
+
+def _places(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
+    if column.null_count:
+        raise InvalidInput(f"column {name} has missing values; drop those records")
+    return _numbers(column, name)
+
+
+def _numbers(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
+    if not (_is_numeric(column.type) or pt.is_null(column.type)):
+        raise InvalidInput(f"column {name} has values that are not numbers")
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
+
+
+def _times(column: pa.ChunkedArray, name: str) -> npt.NDArray[Any]:
+    """The times of a column, as numpy's datetimes, as seconds or as texts."""
+    if _is_numeric(column.type) or pt.is_null(column.type):
+        whole = pt.is_integer(column.type) and not column.null_count
+        return np.asarray(column.to_numpy()) if whole else _numbers(column, name)
+    if pt.is_string(column.type) or pt.is_large_string(column.type):
+        column = _parsed(column)
+    if pt.is_timestamp(column.type) or pt.is_date(column.type):
+        return np.asarray(column.cast(pa.timestamp("us"), safe=False).to_numpy())
+    return np.array(column.to_pylist(), dtype=object)
+
+
+def _parsed(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    for zone in ("UTC", None):
+        try:
+            return texts.cast(pa.timestamp("us", zone))
+        except pa.ArrowInvalid:
+            continue
+    return texts
+
+
+def _shared_objects(column: pa.ChunkedArray) -> OwnerIds:
+    """Ids as Python objects, one object for all records of an owner."""
+    if len(column) == 0:
+        return np.zeros(0, dtype=object)
+    encoded = column if pt.is_dictionary(column.type) else column.dictionary_encode()
+    encoded = encoded.combine_chunks()
+    values = encoded.dictionary.to_pylist()
+    objects: OwnerIds = np.fromiter(values, dtype=object, count=len(values))[encoded.indices.to_numpy()]
+    return objects
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    return bool(pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind) or pt.is_decimal(kind))

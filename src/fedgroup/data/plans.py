@@ -1,0 +1,200 @@
+"""Plans: which owners form a group, how that was found, and what it cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from fedgroup.data.drafts import replacing
+from fedgroup.data.facts import header_of
+from fedgroup.data.files import owner_ids
+from fedgroup.data.tables import table_file
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import InvalidInput
+from fedgroup.messages import Grouping, Labels, Partition
+from fedgroup.owner.identity import OwnerIds, as_ids, ascending, positions
+
+_FORMAT = "fedgroup plan"
+_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """A grouping of named owners: `owners[i]` is the ascending id of owner i of the grouping's partition."""
+
+    owners: OwnerIds
+    grouping: Grouping
+    id: str
+
+    def __post_init__(self) -> None:
+        owners = as_ids(self.owners, name="the plan's owners")
+        if len(owners) != self.partition.owners:
+            raise InvalidInput("a plan gives every owner one group")
+        if not np.array_equal(ascending(owners), owners):
+            raise InvalidInput("a plan lists every owner once, in ascending order")
+        owners = owners.copy() if owners.flags.writeable else owners
+        owners.flags.writeable = False
+        object.__setattr__(self, "owners", owners)
+
+    @property
+    def partition(self) -> Partition:
+        return self.grouping.partition
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are, lambda."""
+        return self.partition.groups
+
+    @property
+    def largest_group(self) -> int:
+        """How many members the largest group has."""
+        return int(self.partition.sizes.max(initial=0))
+
+    @property
+    def epsilon(self) -> float:
+        """What making the plan cost every owner."""
+        return float(self.grouping.epsilon)
+
+    @property
+    def guarantee(self) -> str:
+        return self.grouping.guarantee
+
+    @property
+    def private(self) -> bool:
+        return self.grouping.private
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self.grouping.settings
+
+    def aligned(self, owners: OwnerIds) -> tuple[OwnerIds, Partition]:
+        """Return the ascending ids of the plan's owners and of `owners`, and their groups.
+
+        Owners that the plan does not know are alone; owners of the plan that are not in `owners` keep their groups.
+        """
+        theirs = as_ids(owners, name="owner")
+        if np.array_equal(theirs, self.owners):
+            return self.owners, self.partition
+        if len(theirs) and len(self.owners):
+            _require_same_type(_type_of(self.owners), _type_of(theirs))
+        everyone = ascending(_joined(self.owners, theirs))
+        at = positions(everyone, self.owners)
+        alone = self.groups + np.arange(len(everyone))
+        groups = np.where(at < 0, alone, self.partition.labels[at]) if len(self.owners) else alone
+        return everyone, Partition(_numbered_by_appearance(groups))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan as a Parquet file, whole or not at all."""
+        header = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "id": self.id,
+            "settings": dict(self.settings),
+            "epsilon_nano": self.grouping.epsilon.nano,
+            "guarantee": self.guarantee,
+            "private": self.private,
+            "edges": self.grouping.edges,
+            "notes": list(self.grouping.notes),
+        }
+        columns = {"owner": _stored_ids(self.owners), "group": pa.array(self.partition.labels, pa.int32())}
+        table = pa.table(columns).replace_schema_metadata(header_of(header))
+        with replacing(path) as draft:
+            pq.write_table(table, draft, compression="zstd")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Plan:
+        """Return the plan saved at `path`."""
+        file = table_file(path)
+        header = file.header() if file.kind == "parquet" else {}
+        if header.get("format") != _FORMAT:
+            raise InvalidInput(f"{path} is not a plan; make one with fedgroup group or plan.save")
+        if header.get("version") != _VERSION:
+            raise InvalidInput(f"{path} was written by another version of fedgroup; make the plan again")
+        if not {"owner", "group"} <= set(file.schema().names):
+            raise InvalidInput(f"{path} is damaged: a plan has the columns owner and group; make the plan again")
+        table = file.read(["owner", "group"])
+        ids = as_ids(owner_ids(table["owner"], name="owner"), name="owner")
+        owners = ascending(ids)
+        if len(owners) < len(ids):
+            raise InvalidInput(f"{path} is damaged: an owner is in it twice; make the plan again")
+        labels = np.empty(len(ids), dtype=np.int32)
+        labels[positions(ids, owners)] = _stored_labels(table["group"])
+        return cls(owners=owners, grouping=_stored_grouping(header, Partition(labels)), id=str(header.get("id")))
+
+    def __repr__(self) -> str:
+        return f"Plan(id={self.id!r}, owners={len(self.owners)}, groups={self.groups})"
+
+
+def _stored_ids(owners: OwnerIds) -> pa.Array:
+    if _type_of(owners) not in ("whole numbers", "text", "fractional numbers"):
+        raise InvalidInput("a plan file can hold owner ids that are whole numbers or text; use such ids to save plans")
+    try:
+        return pa.array(owners)
+    except (pa.ArrowException, UnicodeError, OverflowError):
+        raise InvalidInput("a plan file can hold whole numbers of 64 bits and text in Unicode as owner ids") from None
+
+
+def _stored_labels(column: pa.ChunkedArray) -> Labels:
+    labels = column.to_numpy() if pt.is_integer(column.type) and not column.null_count else np.array([-1])
+    seen = np.unique(labels)
+    if not np.array_equal(seen, np.arange(len(seen))):
+        raise InvalidInput("column group must number the plan's groups from 0 without gaps; make the plan again")
+    return np.asarray(labels, dtype=np.int32)
+
+
+def _stored_grouping(header: Mapping[str, Any], partition: Partition) -> Grouping:
+    expected = {"id": str, "settings": dict, "epsilon_nano": int, "guarantee": str, "private": bool, "notes": list}
+    edges = header.get("edges")
+    sound = all(type(header.get(name)) is kind for name, kind in expected.items())
+    if not (sound and (edges is None or type(edges) is int)):
+        raise InvalidInput("the plan's metadata is damaged; make the plan again")
+    return Grouping(
+        partition=partition,
+        settings=header["settings"],
+        epsilon=Epsilon(header["epsilon_nano"]),
+        guarantee=header["guarantee"],
+        private=header["private"],
+        edges=edges,
+        notes=tuple(map(str, header["notes"])),
+    )
+
+
+def _type_of(ids: OwnerIds) -> str:
+    kinds = {type(owner) for owner in ids} if ids.dtype.kind == "O" else {ids.dtype.type}
+    for name, kind in {
+        "whole numbers": (int, np.integer),
+        "text": (str,),
+        "fractional numbers": (float, np.floating),
+    }.items():
+        if all(issubclass(one, kind) and one is not bool for one in kinds):
+            return name
+    return ", ".join(sorted(one.__name__ for one in kinds))
+
+
+def _require_same_type(planned: str, given: str) -> None:
+    if planned != given:
+        raise InvalidInput(
+            f"the plan's owner ids are {planned} but the data's are {given}; "
+            "make the plan from this data, or convert the owner column"
+        )
+
+
+def _joined(planned: OwnerIds, given: OwnerIds) -> OwnerIds:
+    if planned.dtype.kind == given.dtype.kind:
+        return np.concatenate([planned, given])
+    # numpy would make floats of signed and unsigned numbers together
+    return as_ids([*planned.tolist(), *given.tolist()], name="owner")
+
+
+def _numbered_by_appearance(groups: np.ndarray[Any, Any]) -> Labels:
+    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return rank[inverse]

@@ -1,0 +1,170 @@
+"""Synthetic cities: records of people who live, work, shop and go out, the same for the same seed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fedgroup.data.city import SIZE_M, Floats, Ints
+from fedgroup.data.drafts import replacing
+from fedgroup.data.facts import MOST_OWNERS, header_of
+from fedgroup.data.residents import SLOTS, Residents, settle
+from fedgroup.errors import InvalidInput
+from fedgroup.owner.records import Records
+from fedgroup.space import Box
+
+_GENERATOR_VERSION = 1
+_MONDAY_S = 1_767_571_200  # 2026-01-05T00:00 UTC
+_WEEKS = 4
+_HOURS = 7 * 24
+_STEPS = 4096
+_OWNERS_AT_ONCE = 50_000
+_MOST_TIMES_MEAN = 60.0
+_COUNT_SPREAD = 0.9
+_JITTER_M = 12.0
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """The records of some owners, by owner and then by time."""
+
+    owner: Ints
+    x: Floats
+    y: Floats
+    fare: Floats
+    seconds: Ints
+
+
+def synthesize(owners: int, *, records_per_owner: int = 20, seed: int = 0, size_m: float = SIZE_M) -> Records:
+    """Return the records of a city of `owners` people on a square of `size_m` metres."""
+    if not (np.isfinite(size_m) and size_m >= 1_000):
+        raise InvalidInput(f"size_m must be at least 1000 metres, got {size_m}")
+    chunks = list(_chunks(owners, records_per_owner=records_per_owner, seed=seed))
+    columns = {name: np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in _Chunk.__annotations__}
+    return Records(
+        owner=columns["owner"],
+        x=columns["x"] * (size_m / SIZE_M),
+        y=columns["y"] * (size_m / SIZE_M),
+        attributes={"fare": columns["fare"]},
+        time=columns["seconds"].astype("datetime64[s]"),
+        owners=np.arange(owners),
+        domain=Box(0.0, 0.0, size_m, size_m),
+    )
+
+
+def write_synthetic(path: str | os.PathLike[str], *, owners: int, records_per_owner: int = 20, seed: int = 0) -> None:
+    """Write the records of a city as a Parquet file that states its domain; equal arguments give equal bytes."""
+    chunks = _chunks(owners, records_per_owner=records_per_owner, seed=seed)
+    facts = {"domain": [0.0, 0.0, SIZE_M, SIZE_M], "lonlat": False, "owners": owners, "seed": seed}
+    header = header_of({**facts, "format": "fedgroup records", "generator": _GENERATOR_VERSION})
+    schema = pa.schema(
+        [
+            ("owner", pa.int32()),
+            ("x", pa.float64()),
+            ("y", pa.float64()),
+            ("fare", pa.float64()),
+            ("time", pa.timestamp("us", "UTC")),
+        ],
+        metadata=header,
+    )
+    # pinned, so that a later pyarrow writes the same layout
+    options = {
+        "version": "2.6",
+        "compression": "snappy",
+        "use_dictionary": ["owner", "fare"],
+        "data_page_version": "1.0",
+    }
+    with replacing(path) as draft, pq.ParquetWriter(draft, schema, **options) as writer:
+        for chunk in chunks:
+            writer.write_table(_as_table(chunk, schema))
+
+
+def _as_table(chunk: _Chunk, schema: pa.Schema) -> pa.Table:
+    columns = [chunk.owner.astype(np.int32), chunk.x, chunk.y, chunk.fare, chunk.seconds * 1_000_000]
+    return pa.table([pa.array(column).cast(kind) for column, kind in zip(columns, schema.types, strict=True)], schema)
+
+
+def _chunks(owners: int, *, records_per_owner: int, seed: int) -> Iterator[_Chunk]:
+    _require_whole(owners, "owners", least=1, most=MOST_OWNERS)
+    _require_whole(records_per_owner, "records_per_owner", least=1, most=1_000_000)
+    _require_whole(seed, "seed", least=0, most=2**128)
+    return _made(owners, records_per_owner, np.random.Generator(np.random.PCG64(np.random.SeedSequence(int(seed)))))
+
+
+def _made(owners: int, records_per_owner: int, rng: np.random.Generator) -> Iterator[_Chunk]:
+    people = settle(rng, owners)
+    for first in range(0, owners, _OWNERS_AT_ONCE):
+        yield _lives(rng, people, first=first, records_per_owner=records_per_owner)
+
+
+def _require_whole(value: int, name: str, *, least: int, most: int) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
+        raise InvalidInput(f"{name} must be a whole number from {least} to {most}, got {value!r}")
+
+
+def _lives(rng: np.random.Generator, people: Residents, *, first: int, records_per_owner: int) -> _Chunk:
+    """Return four weeks of the owners from `first` on: how often each was where, when, and at what fare."""
+    some = slice(first, first + _OWNERS_AT_ONCE)
+    shares = people.shares[some]
+    visits = rng.multinomial(_record_counts(rng, len(shares), records_per_owner), shares).ravel()
+    slot = np.repeat(np.tile(np.arange(SLOTS), len(shares)), visits)
+    owner = np.repeat(np.repeat(np.arange(first, first + len(shares)), SLOTS), visits)
+    seconds = _seconds(rng, slot)
+    order = np.argsort(owner * (_WEEKS * _HOURS * 3600) + seconds, kind="stable")
+    x, y = (_seen_near(rng, np.repeat(place[some].ravel(), visits)) for place in (people.x, people.y))
+    return _Chunk(
+        owner=owner,  # in this order already
+        x=x[order],
+        y=y[order],
+        fare=_fares(rng, len(owner)),
+        seconds=_MONDAY_S + seconds[order],
+    )
+
+
+def _record_counts(rng: np.random.Generator, owners: int, mean: int) -> Ints:
+    """One record for everyone and a heavy tail of more; rounding up or down by chance keeps the mean."""
+    more = (mean - 1) * np.exp(_COUNT_SPREAD * rng.standard_normal(owners) - _COUNT_SPREAD**2 / 2)
+    counts: Ints = np.floor(1 + np.minimum(more, _MOST_TIMES_MEAN * mean) + rng.random(owners)).astype(np.int64)
+    return counts
+
+
+def _seen_near(rng: np.random.Generator, place: Floats) -> Floats:
+    return np.rint(10 * (place + rng.uniform(-_JITTER_M, _JITTER_M, len(place)))) / 10
+
+
+def _fares(rng: np.random.Generator, count: int) -> Floats:
+    return np.round(2.5 + np.exp(2.05 + 0.75 * rng.standard_normal(count)), 2)
+
+
+def _seconds(rng: np.random.Generator, slot: Ints) -> Ints:
+    """Seconds since the first Monday: the hour of the week suits the place, week and second are anyone's."""
+    hour = _hours_of_week()[slot, rng.integers(0, _STEPS, len(slot))]
+    return (hour + _HOURS * rng.integers(0, _WEEKS, len(slot))) * 3600 + rng.integers(0, 3600, len(slot))
+
+
+@cache
+def _hours_of_week() -> npt.NDArray[np.int64]:
+    """For each place of a life, the hours of the week at evenly spaced chances."""
+    hour = np.arange(_HOURS) % 24
+    weekend = np.arange(_HOURS) >= 5 * 24
+    home = 0.06 + 0.5 * _around(hour, 7.5, 1.3) + _around(hour, 20, 2.6) + 0.4 * weekend * _around(hour, 13, 3)
+    work = 0.01 + np.where(weekend, 0.08, 1.0) * (_around(hour, 9, 1.4) + 0.8 * _around(hour, 14.5, 2.4))
+    shop = 0.01 + _around(hour, 17.5, 1.8) + np.where(weekend, 1.6, 0.3) * _around(hour, 11.5, 2)
+    leisure = 0.02 + np.where(weekend, 1.3, 0.7) * _around(hour, 20.5, 2) + 1.1 * weekend * _around(hour, 15, 2.5)
+    return np.stack([_at_even_chances(kind) for kind in (home, work, shop, shop, leisure, leisure)])
+
+
+def _around(hour: npt.NDArray[np.int64], peak: float, width: float) -> Floats:
+    return np.asarray(np.exp(-0.5 * ((hour + 0.5 - peak) / width) ** 2))
+
+
+def _at_even_chances(weights: Floats) -> npt.NDArray[np.int64]:
+    reached = np.cumsum(weights) / weights.sum()
+    return np.minimum(np.searchsorted(reached, (np.arange(_STEPS) + 0.5) / _STEPS), _HOURS - 1)

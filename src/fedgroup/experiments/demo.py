@@ -1,0 +1,95 @@
+"""The demo: one synthetic city, every method, every epsilon, against the true answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedgroup.data.plans import Plan
+from fedgroup.data.synthetic import SIZE_M, synthesize
+from fedgroup.federation import Federation
+from fedgroup.messages import Answer
+from fedgroup.owner.records import Records
+from fedgroup.space import Circle
+
+EPSILONS = (0.2, 0.3, 0.4, 0.5)
+RADIUS_M = 1_000.0
+REPEATS = 25
+
+
+@dataclass(frozen=True)
+class Row:
+    """How one method did at one epsilon, over all questions and repeats."""
+
+    method: str
+    epsilon: float
+    groups: int
+    mean_absolute_error: float
+    mean_relative_error: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class DemoMethod:
+    """A method under the paper's name, and how it groups owners."""
+
+    name: str
+    what: str
+    make_plan: Callable[[Federation, float], Plan | None]
+
+
+METHODS = (
+    DemoMethod("DP", "every owner alone", lambda federation, epsilon: None),
+    DemoMethod("FG topcell", "owners whose largest noisy cell is the same", lambda f, e: f.group(epsilon=e)),
+    DemoMethod(
+        "FG noisy",
+        "cliques of the noisy similarity graph",
+        lambda f, e: f.group(epsilon=e, graph="noisy", algorithm="dsatur"),
+    ),
+    DemoMethod(
+        "FG-C", "cliques of the exact graph (not private)", lambda f, e: f.group(graph="exact", algorithm="greedy")
+    ),
+    DemoMethod(
+        "FG-ExC",
+        "largest cliques of the exact graph (not private)",
+        lambda f, e: f.group(graph="exact", algorithm="cliques"),
+    ),
+)
+
+
+def demo_city(*, owners: int, seed: int) -> Records:
+    """Return the city that the demo plays in."""
+    return synthesize(owners, records_per_owner=40, seed=seed)
+
+
+def demo_questions() -> list[Circle]:
+    """Return circles around 13 public places: a lattice over the inner city."""
+    steps = np.array([-2, 0, 2]) * RADIUS_M
+    lattice = [(SIZE_M / 2 + dx, SIZE_M / 2 + dy) for dx in steps for dy in steps]
+    between = [(SIZE_M / 2 + dx, SIZE_M / 2 + dy) for dx in (-RADIUS_M, RADIUS_M) for dy in (-RADIUS_M, RADIUS_M)]
+    return [Circle(x, y, RADIUS_M) for x, y in [*lattice, *between]]
+
+
+def run_demo(records: Records, *, seed: int, epsilons: Sequence[float] = EPSILONS) -> Iterator[Row]:
+    """Yield one row per method and epsilon."""
+    federation = Federation(records, seed=seed)
+    for method in METHODS:
+        for epsilon in epsilons:
+            started = time.perf_counter()
+            plan = method.make_plan(federation, epsilon)
+            answers = [
+                federation.count(circle, epsilon=epsilon, plan=plan, repeat=REPEATS, evaluate=True)
+                for circle in demo_questions()
+            ]
+            yield _row(method.name, epsilon, answers, time.perf_counter() - started)
+
+
+def _row(method: str, epsilon: float, answers: Sequence[Answer], seconds: float) -> Row:
+    errors = np.array([[abs((value or 0) - (a.true_value or 0)) for value in a.values] for a in answers])
+    truth = np.array([max(1.0, a.true_value or 0) for a in answers])
+    return Row(
+        method, epsilon, answers[0].groups, float(errors.mean()), float((errors / truth[:, None]).mean()), seconds
+    )

@@ -1,0 +1,334 @@
+"""A federation in one process: owners, provider and user, with their walls, over the same messages as live ones."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Unpack
+
+import numpy as np
+
+from fedgroup.data.plans import Plan
+from fedgroup.epsilon import NOTHING, Epsilon
+from fedgroup.errors import InvalidInput, InvalidQuery
+from fedgroup.federation.methods import Method, choose_method
+from fedgroup.federation.questions import Details, range_query
+from fedgroup.federation.repeats import from_store, question, repeat_key, to_store
+from fedgroup.messages import Answer, Expectation, Grouping, Kind, RangeQuery
+from fedgroup.owner.identity import as_ids, positions
+from fedgroup.owner.records import Records
+from fedgroup.owner.role import DataOwners
+from fedgroup.privacy.budget import Charge, Ledger, left_of
+from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
+from fedgroup.privacy.release import scales_of
+from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
+from fedgroup.provider.grouping.limits import Limits
+from fedgroup.provider.role import Provider
+from fedgroup.provider.settings import Algorithm, Graph, GroupingSettings
+from fedgroup.provider.similarity import Estimate
+from fedgroup.space import Box, Grid, PublicMap, Range
+from fedgroup.storage.memory import MemoryLedger
+from fedgroup.storage.sqlite import SQLiteLedger
+from fedgroup.user import role as user
+
+OUTSIDE = "records outside the domain are not counted"
+CLIPPED = "values are cut to the clip range and rounded to the resolution; the interval does not cover that"
+
+
+class Federation:
+    """Owners' records, the public map they agreed on, and the budget that protects them.
+
+    `budget` caps what every owner may spend in all; without it nothing is capped. `ledger` is a file to keep the
+    spending in, or a ledger. `seed`, `evaluation` and noise that is not private are for evaluation only: every answer
+    then says that it is not private.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        domain: Box | None = None,
+        *,
+        budget: float | None = None,
+        ledger: str | os.PathLike[str] | SQLiteLedger | MemoryLedger | None = None,
+        lonlat: bool | None = None,
+        neighbours: Neighbours = "add-remove",
+        unit: Unit = "record",
+        max_records: int | None = None,
+        seed: int | None = None,
+        noise: NoiseSource | None = None,
+        evaluation: bool = False,
+    ) -> None:
+        agreed = domain or records.domain
+        if agreed is None:
+            raise InvalidInput(
+                "a federation needs a public domain, e.g. Box(0, 0, 20_000, 20_000); it is never taken from the records"
+            )
+        if seed is not None and noise is not None:
+            raise InvalidInput("give a seed or a source of noise, not both")
+        self.map = PublicMap(agreed, records.lonlat if lonlat is None else lonlat)
+        self.protection = Protection(neighbours, unit, max_records)
+        self.ledger: Ledger = _opened(ledger, budget)
+        self.private = not evaluation and seed is None and (noise is None or noise.private)
+        self._records = records
+        self._noise: NoiseSource = noise or (SecureNoise() if seed is None else SeededNoise(seed))
+        self._owners = DataOwners(records, self.map, protection=self.protection, ledger=self.ledger, noise=self._noise)
+        self._provider = Provider()
+
+    def __repr__(self) -> str:
+        return f"Federation({self.map.domain}, <private records>)"
+
+    @property
+    def owners(self) -> Any:
+        """The public list of owners, ascending."""
+        return self._records.owners
+
+    # --- grouping -------------------------------------------------------------------------------------------------
+
+    def group(
+        self,
+        *,
+        epsilon: float | Epsilon | None = None,
+        grid: tuple[int, int] | Grid = (10, 10),
+        threshold: float = 0.5,
+        graph: Graph = "topcell",
+        estimate: Estimate = "thresholded",
+        algorithm: Algorithm | None = None,
+        max_group_size: int | None = None,
+        owner_limits: Mapping[Any, int] | None = None,
+        false_cells: float = 0.1,
+        leftovers: str = "alone",
+    ) -> Plan:
+        """Return a plan that puts similar owners into groups; it costs `epsilon` (the graph `exact` costs nothing)."""
+        limits = self._limits(max_group_size, owner_limits)
+        settings = GroupingSettings(graph, estimate, algorithm, threshold, false_cells, limits, leftovers)
+        cells = grid if isinstance(grid, Grid) else self.map.grid(*grid)
+        plan_id = secrets.token_hex(16)
+        grouping = self._grouping(settings, cells, epsilon, plan_id)
+        shown = {
+            "grid": f"{cells.columns}x{cells.rows}",
+            "domain": list(self.map.domain.sides),
+            "lonlat": self.map.lonlat,
+        }
+        shown |= {"neighbours": self.protection.neighbours, "unit": self.protection.unit}
+        return Plan(self._records.owners, replace(grouping, settings=dict(grouping.settings) | shown), plan_id)
+
+    def _grouping(
+        self, settings: GroupingSettings, grid: Grid, epsilon: float | Epsilon | None, plan_id: str
+    ) -> Grouping:
+        if settings.graph == "exact":
+            return self._exact_grouping(settings, grid)
+        if epsilon is None:
+            raise InvalidInput(f"grouping by the graph {settings.graph!r} needs an epsilon")
+        cost = Epsilon.of(epsilon)
+        text = f"count vectors over {grid.columns}x{grid.rows} cells, for grouping"
+        charge = Charge(cost, "setup", text, plan=plan_id)
+        vectors = self._owners.describe(grid, epsilon=cost, charge=charge)
+        return self._provider.group(vectors, settings, private=self.private)
+
+    def _exact_grouping(self, settings: GroupingSettings, grid: Grid) -> Grouping:
+        from fedgroup.evaluation.truth import NO_GUARANTEE, exact_graph, exact_vectors
+
+        vectors = exact_vectors(self._records, grid, self.map, most=self.protection.max_records)
+        graph = exact_graph(vectors, threshold=settings.threshold)
+        return self._provider.group_graph(graph, settings, guarantee=NO_GUARANTEE)
+
+    def judge(self, plan: Plan, *, threshold: float) -> dict[str, float]:
+        """Return the shares of falsely joined pairs and misplaced owners, judged by exact records: not private."""
+        from fedgroup.evaluation.shares import judge
+        from fedgroup.evaluation.truth import exact_vectors
+
+        columns, rows = (int(part) for part in plan.settings["grid"].split("x"))
+        roster, partition = plan.aligned(self._records.owners)
+        if len(roster) != len(self._records.owners):
+            raise InvalidInput("a plan is judged by the records of all of its owners, and some have none here")
+        vectors = exact_vectors(self._records, self.map.grid(columns, rows), self.map, most=self.protection.max_records)
+        return asdict(judge(partition, vectors, threshold=threshold))
+
+    def _limits(self, largest: int | None, personal: Mapping[Any, int] | None) -> Limits | None:
+        """Return the size limits; owners that name none accept any size."""
+        if personal is None:
+            return None if largest is None else Limits(largest)
+        seats = positions(as_ids(list(personal), name="owner limits"), self._records.owners)
+        if (seats < 0).any():
+            raise InvalidInput("the owner limits name owners that are not in the owner list")
+        each = np.full(len(self._records.owners), np.iinfo(np.int32).max, dtype=np.int32)
+        each[seats] = list(personal.values())
+        return Limits(largest, each)
+
+    # --- questions ------------------------------------------------------------------------------------------------
+
+    def count(self, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
+        """Return how many records lie in a range."""
+        return self.ask("count", asked, epsilon=epsilon, **details)
+
+    def sum(self, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
+        """Return the sum of `attribute` over a range, each value cut to the `clip` range."""
+        return self.ask("sum", asked, epsilon=epsilon, **details)
+
+    def avg(self, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
+        """Return the mean of `attribute` over a range: SUM / COUNT, with half of the epsilon each."""
+        return self.ask("avg", asked, epsilon=epsilon, **details)
+
+    def ask(
+        self, kind: Kind, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
+    ) -> Answer:
+        """Return the answer to a question; `Details` lists all that can be said.
+
+        The same question asked again gets its stored answer for nothing, unless `fresh`.
+        """
+        started = time.perf_counter()
+        query, how = self._understood(kind, asked, epsilon, details)
+        repeat = details.get("repeat", 1)
+        if repeat < 1:
+            raise InvalidQuery(f"repeat must be at least 1, got {repeat}")
+        if how.name == "exact":
+            answer = self._exact_answer(query, how)
+        else:
+            answer = self._stored_or_new(query, how, fresh=details.get("fresh", False), repeat=repeat)
+        if details.get("evaluate", False):
+            answer = replace(answer, true_value=self._truth(query), private=False)
+        return replace(answer, seconds=time.perf_counter() - started)
+
+    def expect(
+        self, kind: Kind, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
+    ) -> Expectation:
+        """Return how far off the answer is to be expected, and what it would cost; nothing is spent."""
+        query, how = self._understood(kind, asked, epsilon, details)
+        if how.name == "exact":
+            raise InvalidQuery(
+                "an exact answer has no expected error; leave the dry run out, or choose a private method"
+            )
+        stored = self.ledger.stored_answer(self._key(query, how)) is not None
+        cost = NOTHING if stored else self.ledger.price(self._charges(query, how, 1))
+        left = left_of(self.ledger.cap, self.ledger.spent())
+        errors = user.expect(
+            query,
+            scales=scales_of(query, self.protection),
+            groups=how.partition.groups,
+            continuous=self._noise.continuous,
+        )
+        return Expectation(
+            kind=kind,
+            epsilon=float(query.epsilon),
+            charge=float(cost),
+            stored=stored,
+            method=how.name,
+            in_group=how.in_group,
+            trust=how.trust,
+            groups=how.partition.groups,
+            owners=how.partition.owners,
+            confidence=user.CONFIDENCE,
+            errors=errors,
+            left=None if left is None else float(left),
+            affordable=left is None or cost <= left,
+            private=self.private and how.private,
+        )
+
+    def _understood(
+        self, kind: Kind, asked: Range, epsilon: float | Epsilon | None, details: Details
+    ) -> tuple[RangeQuery, Method]:
+        how = choose_method(
+            details.get("method"),
+            plan=details.get("plan"),
+            in_group=details.get("in_group", "trusted"),
+            owners=self._records.owners,
+        )
+        query = range_query(kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.map)
+        return query, how
+
+    def _stored_or_new(self, query: RangeQuery, how: Method, *, fresh: bool, repeat: int) -> Answer:
+        key = self._key(query, how)
+        stored = None if fresh or repeat > 1 else self.ledger.stored_answer(key)
+        if stored is not None:
+            return from_store(stored)
+        answer = self._new_answer(query, how, repeat)
+        if repeat == 1:
+            self.ledger.store_answer(key, to_store(answer))
+        return answer
+
+    def _new_answer(self, query: RangeQuery, how: Method, repeat: int) -> Answer:
+        charges = self._charges(query, how, repeat)
+        answers, cost = self._owners.answer(query, how.partition, seats=how.seats, charges=charges, times=repeat)
+        readings = [user.read(query, self._provider.combine(answer)) for answer in answers]
+        return Answer(
+            kind=query.kind,
+            value=readings[0].value,
+            interval=readings[0].interval,
+            confidence=user.CONFIDENCE,
+            epsilon=float(query.epsilon * repeat),
+            method=how.name,
+            in_group=how.in_group,
+            trust=how.trust,
+            groups=how.partition.groups,
+            owners=how.partition.owners,
+            heard=answers[0].heard,
+            missing=how.partition.owners - answers[0].heard,
+            private=self.private and how.private and repeat == 1,
+            asked_at=self.ledger.now(),
+            charged=float(cost),
+            notes=_notes(query),
+            values=tuple(reading.value for reading in readings) if repeat > 1 else (),
+        )
+
+    def _exact_answer(self, query: RangeQuery, how: Method) -> Answer:
+        value = self._truth(query)
+        interval = (value, value) if value is not None else (query.measure.bounds if query.measure else (0.0, 0.0))
+        return Answer(
+            kind=query.kind,
+            value=value,
+            interval=interval,
+            confidence=1.0,
+            epsilon=0.0,
+            method="exact",
+            in_group=None,
+            trust=how.trust,
+            groups=how.partition.groups,
+            owners=how.partition.owners,
+            heard=how.partition.owners,
+            missing=0,
+            private=False,
+            asked_at=self.ledger.now(),
+            notes=_notes(query),
+        )
+
+    def _truth(self, query: RangeQuery) -> float | None:
+        from fedgroup.evaluation.truth import true_value
+
+        return true_value(self._records, query, self.map, most=self.protection.max_records)
+
+    def _charges(self, query: RangeQuery, how: Method, times: int) -> Sequence[Charge]:
+        """Return what the question costs, and the setup of its plan if this ledger has not paid for it yet."""
+        asked = Charge(query.epsilon * times, "query", question(query) + ("" if times == 1 else f", {times} times"))
+        plan = how.plan
+        if plan is None or plan.grouping.epsilon == NOTHING:
+            return [asked]
+        everyone = len(plan.owners) == len(how.roster)
+        owners = None if everyone else [repr(owner) for owner in plan.owners.tolist()]
+        return [Charge(plan.grouping.epsilon, "setup", "a plan made elsewhere", plan=plan.id, owners=owners), asked]
+
+    def _key(self, query: RangeQuery, how: Method) -> str:
+        return repeat_key(
+            query,
+            how,
+            public_map=self.map,
+            protection=self.protection,
+            snapshot=self._records.snapshot,
+            epoch=self.ledger.epoch,
+            private=self.private,
+        )
+
+
+def _opened(ledger: str | os.PathLike[str] | SQLiteLedger | MemoryLedger | None, budget: float | None) -> Ledger:
+    opened = (
+        MemoryLedger() if ledger is None else SQLiteLedger(ledger) if isinstance(ledger, str | os.PathLike) else ledger
+    )
+    if budget is not None:
+        opened.set_cap(Epsilon.of(budget, name="budget"))
+    return opened
+
+
+def _notes(query: RangeQuery) -> tuple[str, ...]:
+    return (OUTSIDE,) if query.measure is None else (OUTSIDE, CLIPPED)

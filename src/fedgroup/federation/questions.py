@@ -1,0 +1,85 @@
+"""What can be said when asking, and the range query it becomes."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TypedDict
+
+from fedgroup.data.plans import Plan
+from fedgroup.epsilon import NOTHING, Epsilon
+from fedgroup.errors import InvalidQuery
+from fedgroup.messages import Kind, Measure, RangeQuery
+from fedgroup.owner.records import Records
+from fedgroup.owner.times import as_instant
+from fedgroup.space import PublicMap, Range
+
+When = str | float | datetime | date
+
+
+class Details(TypedDict, total=False):
+    """Everything about a question besides its kind, its range and its epsilon; all of it can be left out.
+
+    method      dp, fedgroup or exact; default: fedgroup with a plan, else dp
+    plan        the groups, made by `Federation.group` or loaded
+    in_group    trusted: the leader of a group sees its members' exact partial answers
+    attribute, clip, signed, resolution
+                for sum and avg: values are cut to [0, clip] ([-clip, clip] if signed) and rounded to the resolution
+    since, until
+                the time window [since, until)
+    fresh       ask anew and pay anew, even if the same question was asked before
+    repeat      evaluation: that many fresh answers, each paid for
+    evaluate    evaluation: add the true value, which is not private
+    """
+
+    method: str | None
+    plan: Plan | None
+    in_group: str
+    attribute: str | None
+    clip: float | None
+    signed: bool
+    resolution: float | None
+    since: When | None
+    until: When | None
+    fresh: bool
+    repeat: int
+    evaluate: bool
+
+
+def range_query(
+    kind: Kind,
+    asked: Range,
+    *,
+    epsilon: float | Epsilon | None,
+    details: Details,
+    records: Records,
+    public_map: PublicMap,
+) -> RangeQuery:
+    """Return the query that a question stands for, or say what is wrong with it."""
+    public_map.require_reachable(asked)
+    since, until = details.get("since"), details.get("until")
+    return RangeQuery(
+        kind,
+        asked,
+        _epsilon(epsilon, details),
+        _measure(kind, details, records),
+        None if since is None else as_instant(since, name="since"),
+        None if until is None else as_instant(until, name="until"),
+    )
+
+
+def _epsilon(epsilon: float | Epsilon | None, details: Details) -> Epsilon:
+    if details.get("method") == "exact":
+        return NOTHING
+    if epsilon is None:
+        raise InvalidQuery("a private answer needs an epsilon, such as 0.3")
+    return Epsilon.of(epsilon)
+
+
+def _measure(kind: Kind, details: Details, records: Records) -> Measure | None:
+    attribute, clip = details.get("attribute"), details.get("clip")
+    if kind == "count":
+        return None
+    if attribute is None or clip is None:
+        raise InvalidQuery(f"{kind} needs an attribute and a clip, the largest value a record may contribute")
+    records.attribute(attribute)
+    return Measure(attribute, clip, details.get("signed", False), details.get("resolution"))

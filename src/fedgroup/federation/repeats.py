@@ -1,0 +1,90 @@
+"""When a question is the same as an earlier one, its stored answer is given again, free of charge.
+
+The same means: same canonical range, kind, attribute, clip, resolution, time window, epsilon, method, plan, roster,
+epoch, protection and data. Anything else is a new release, and is charged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from fedgroup.federation.methods import Method
+from fedgroup.messages import Answer, Measure, RangeQuery
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.space import Circle, MultiPolygon, Polygon, PublicMap, Rectangle
+from fedgroup.space.ranges import canonical_range
+
+
+def repeat_key(
+    query: RangeQuery,
+    method: Method,
+    *,
+    public_map: PublicMap,
+    protection: Protection,
+    snapshot: str,
+    epoch: int,
+    private: bool,
+) -> str:
+    """Return the name under which an answer is stored: equal for the same questions, different for all others.
+
+    The roster needs no entry of its own: it is the plan's owners (its id stands for them) and the data's (the snapshot).
+    """
+    facts = [
+        query.kind,
+        canonical_range(query.range),
+        query.epsilon.nano,
+        query.since,
+        query.until,
+        None if query.measure is None else asdict(query.measure),
+        method.name,
+        method.in_group,
+        None if method.plan is None else method.plan.id,
+        asdict(public_map),
+        asdict(protection),
+        snapshot,
+        epoch,
+        private,
+    ]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def to_store(answer: Answer) -> dict[str, Any]:
+    """Return an answer as JSON values."""
+    return asdict(answer)
+
+
+def from_store(stored: Mapping[str, Any]) -> Answer:
+    """Return a stored answer, marked as such and free."""
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
+    }
+    return Answer(**fields | {"stored": True, "charged": 0.0})
+
+
+def question(query: RangeQuery) -> str:
+    """Return the question in words, as ledgers show it."""
+    what = {"count": "count", "sum": "sum of", "avg": "mean of"}[query.kind]
+    of = "" if query.measure is None else f" {query.measure.attribute} ({_clip(query.measure)})"
+    when = "" if query.since is None and query.until is None else f" from {query.since} until {query.until} us"
+    return f"{what}{of} {_where(query)}{when}"
+
+
+def _clip(measure: Measure) -> str:
+    low, high = measure.bounds
+    return f"cut to {low:g}..{high:g} in steps of {measure.step_value:g}"
+
+
+def _where(query: RangeQuery) -> str:
+    match query.range:
+        case Circle(x, y, radius):
+            return f"within {radius:g} of {x:.12g},{y:.12g}"
+        case Rectangle(west, south, east, north):
+            return f"in the rectangle {west:.12g},{south:.12g},{east:.12g},{north:.12g}"
+        case Polygon(points):
+            return f"in a polygon of {len(points)} points"
+        case MultiPolygon(parts):
+            return f"in {len(parts)} polygons"

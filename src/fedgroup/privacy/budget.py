@@ -1,0 +1,126 @@
+"""The rules of spending: what a charge is, and when it is refused. Where balances are kept is `storage/`'s matter.
+
+Guarantee: for every owner and epoch, the sum of all charges recorded before anything was released never exceeds the
+           cap. A crash between charge and release wastes budget, never privacy.
+Proof:     docs/guarantees.md#composition
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from fedgroup.epsilon import NANO, Epsilon
+from fedgroup.errors import BudgetExhausted
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What one release costs each of its owners; `owners` names them as texts, None means every owner.
+
+    A charge for a plan (`plan` is its id) is made once per ledger: repeated, it costs nothing.
+    """
+
+    epsilon: Epsilon
+    purpose: Literal["setup", "query"]
+    question: str
+    plan: str | None = None
+    owners: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a ledger."""
+
+    at: str
+    epoch: int
+    purpose: str
+    question: str
+    epsilon: Epsilon
+    owners: int | None
+
+
+def entry_of(charge: Charge, *, at: str, epoch: int) -> Entry:
+    """Return the line a charge leaves in a ledger."""
+    owners = None if charge.owners is None else len(charge.owners)
+    return Entry(at, epoch, charge.purpose, charge.question, charge.epsilon, owners)
+
+
+class Ledger(Protocol):
+    """Keeps what was spent. Every method is safe under threads; a durable ledger also under processes and crashes."""
+
+    @property
+    def cap(self) -> Epsilon | None: ...
+
+    @property
+    def epoch(self) -> int: ...
+
+    def charge(self, charges: Sequence[Charge]) -> Epsilon:
+        """Record all of `charges`, or none and raise `BudgetExhausted`; return what one owner pays at most."""
+        ...
+
+    def price(self, charges: Sequence[Charge]) -> Epsilon:
+        """Return what one owner would pay at most for `charges`, without recording them."""
+        ...
+
+    def spent(self) -> Epsilon:
+        """Return what the owner that spent most has spent in this epoch."""
+        ...
+
+    def entries(self) -> list[Entry]:
+        """Return every line, oldest first."""
+        ...
+
+    def stored_answer(self, key: str) -> Mapping[str, Any] | None:
+        """Return the answer kept under `key`, if there is one."""
+        ...
+
+    def store_answer(self, key: str, answer: Mapping[str, Any]) -> None:
+        """Keep an answer that was paid for."""
+        ...
+
+    def now(self) -> str:
+        """Return the time to date an answer with."""
+        ...
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What all owners spent alike, and what some spent besides, in nano-epsilon."""
+
+    for_all: int = 0
+    for_some: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def most(self) -> Epsilon:
+        """What the owner that spent most has spent."""
+        return Epsilon(self.for_all + max(self.for_some.values(), default=0))
+
+
+def settle(charges: Sequence[Charge], *, cap: Epsilon | None, before: Spending) -> Spending:
+    """Return what `charges` add to the spending, or refuse them all.
+
+    Guarantee: no owner that pays ends above the cap.
+    """
+    for_all = sum(charge.epsilon.nano for charge in charges if charge.owners is None)
+    for_some: Counter[str] = Counter()
+    for charge in charges:
+        for_some.update(dict.fromkeys(charge.owners or (), charge.epsilon.nano))
+    payers = {"": 0, **before.for_some, **for_some} if for_all else for_some
+    for owner in payers:
+        spent = before.for_all + before.for_some.get(owner, 0)
+        _require_affordable(cap=cap, spent=spent, asked=for_all + for_some[owner])
+    return Spending(for_all, for_some)
+
+
+def left_of(cap: Epsilon | None, spent: Epsilon) -> Epsilon | None:
+    """Return what is left under the cap; None when nothing is capped."""
+    return None if cap is None else Epsilon(max(0, cap.nano - spent.nano))
+
+
+def _require_affordable(*, cap: Epsilon | None, spent: int, asked: int) -> None:
+    if cap is not None and spent + asked > cap.nano:
+        left = max(0, cap.nano - spent)
+        raise BudgetExhausted(asked=asked / NANO, left=left / NANO, cap=float(cap))

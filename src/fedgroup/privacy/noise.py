@@ -1,0 +1,115 @@
+"""All randomness of the package: who draws the noise, and whether it is fit for anything private.
+
+`SecureNoise` is for everything real. `SeededNoise` runs the same sampler from a known key, so that experiments and
+tests can be repeated; `FloatingPointLaplace` is the paper's noise. Neither of the two is private.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import threading
+from fractions import Fraction
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fedgroup.errors import InvalidInput
+from fedgroup.privacy.keystream import Keystream
+from fedgroup.privacy.laplace import draw_discrete_laplace
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class NoiseSource(Protocol):
+    """Draws independent Laplace noises of a scale: whole numbers, unless `continuous`."""
+
+    @property
+    def private(self) -> bool: ...
+
+    @property
+    def continuous(self) -> bool: ...
+
+    def laplace(self, scale: Fraction, count: int) -> Ints | Floats:
+        """Return `count` independent noises."""
+        ...
+
+
+class SecureNoise:
+    """Discrete Laplace noise from a key that the operating system made up and nobody sees.
+
+    Guarantee: exact law, computationally unpredictable, no noise is ever given out twice: threads take turns, a
+               forked process makes up a key of its own, and a source can be neither copied nor stored.
+    """
+
+    private = True
+    continuous = False
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._renew()
+
+    def laplace(self, scale: Fraction, count: int) -> Ints:
+        """Return `count` independent noises."""
+        if self._process != os.getpid():
+            # The parent may have forked while another thread of it held the lock.
+            self._lock = threading.Lock()
+            self._renew()
+        with self._lock:
+            return draw_discrete_laplace(self._stream, scale, count)
+
+    def _renew(self) -> None:
+        self._stream = Keystream(secrets.token_bytes(32))
+        self._process = os.getpid()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a source of noise cannot be copied: two copies would give out the same noise")
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        self.__reduce__()
+        raise AssertionError
+
+
+class SeededNoise:
+    """The same discrete Laplace noise from a known seed. Not private: the seed undoes it."""
+
+    private = False
+    continuous = False
+
+    def __init__(self, seed: int) -> None:
+        self._lock = threading.Lock()
+        self._stream = Keystream(_key_of(seed))
+
+    def laplace(self, scale: Fraction, count: int) -> Ints:
+        """Return `count` independent noises, the same for every source of this seed."""
+        with self._lock:
+            return draw_discrete_laplace(self._stream, scale, count)
+
+
+class FloatingPointLaplace:
+    """The paper's continuous Laplace noise in floating point, from a known seed.
+
+    Not private: besides the seed, the gaps between floating-point numbers betray exact counts (Mironov, CCS 2012).
+    """
+
+    private = False
+    continuous = True
+
+    def __init__(self, seed: int) -> None:
+        self._stream = Keystream(_key_of(seed))
+
+    def laplace(self, scale: Fraction, count: int) -> Floats:
+        """Return `count` independent noises."""
+        uniform = (self._stream.words(count, np.uint64) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        centred = uniform - 0.5
+        noise: Floats = -float(scale) * np.sign(centred) * np.log1p(-2 * np.abs(centred))
+        return noise
+
+
+def _key_of(seed: int) -> bytes:
+    if seed < 0:
+        raise InvalidInput(f"a seed is a whole number from 0 up, got {seed}")
+    return hashlib.sha256(b"fedgroup seeded noise, not private " + str(seed).encode()).digest()

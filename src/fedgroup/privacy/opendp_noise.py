@@ -1,0 +1,31 @@
+"""OpenDP's sampler as a source of noise, for those who would rather trust it (`pip install fedgroup[opendp]`)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+class OpenDPNoise:
+    """Discrete Laplace noise drawn by OpenDP, about a thousand times slower than `SecureNoise`."""
+
+    private = True
+    continuous = False
+
+    def __init__(self) -> None:
+        import opendp.prelude as dp
+
+        dp.enable_features("contrib")
+        self._dp: Any = dp
+
+    def laplace(self, scale: Fraction, count: int) -> npt.NDArray[np.int64]:
+        """Return `count` independent noises."""
+        dp = self._dp
+        # OpenDP takes a float; the next one up keeps the noise no smaller than what was charged.
+        safe = np.nextafter(float(scale), np.inf)
+        vector = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+        noisy = dp.m.make_laplace(*vector, scale=float(safe))([0] * count)
+        return np.array(noisy, dtype=np.int64)

@@ -1,0 +1,91 @@
+"""The turnstile: the one place through which anything made from records leaves its owner.
+
+Two exits exist. `release_vectors` and `release_sums` add noise, and what they return may be shown to anyone.
+`disclose_to_leader` does not: it is the paper's trusted group, and what it returns may be shown to one leader only.
+Budgets are charged by the caller, before it comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.messages import NoisyAnswers, NoisyVectors, RangeQuery
+from fedgroup.privacy.noise import NoiseSource
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.space import Grid
+
+Ints = npt.NDArray[np.int64]
+
+
+class Disclosed:
+    """Exact partial answers on their way to the leader of a trusted group; they do not print."""
+
+    __slots__ = ("partials",)
+
+    def __init__(self, partials: Mapping[str, Ints]) -> None:
+        self.partials = partials
+
+    def __repr__(self) -> str:
+        return "Disclosed(<private>)"
+
+
+def scale_of_noise(sensitivity: int, epsilon: Epsilon) -> Fraction:
+    """Return Delta / epsilon, exactly."""
+    return Fraction(sensitivity) / epsilon.exact
+
+
+def scales_of(query: RangeQuery, protection: Protection) -> dict[str, Fraction]:
+    """Return the scale of the noise that each part of the answer gets."""
+    return {part: scale_of_noise(_sensitivity(part, query, protection), query.epsilon_of_part) for part in query.parts}
+
+
+def release_vectors(
+    exact: npt.NDArray[np.int32], *, grid: Grid, epsilon: Epsilon, protection: Protection, noise: NoiseSource
+) -> NoisyVectors:
+    """Return every owner's count vector with independent Laplace noise on each cell.
+
+    Requires:  `exact` has one row per owner and one column per cell; a record is counted in one cell at most.
+    Guarantee: each row is `epsilon`-differentially private for the protected unit of its owner, and rows of
+               different owners depend on different records, so all rows together are too (a private `noise` given).
+    Proof:     docs/guarantees.md#vectors
+    """
+    scale = scale_of_noise(protection.of_histogram(), epsilon)
+    return NoisyVectors(exact + noise.laplace(scale, exact.size).reshape(exact.shape), grid, scale, epsilon)
+
+
+def release_sums(
+    exact: Mapping[str, Ints], *, query: RangeQuery, protection: Protection, noise: NoiseSource, heard: int
+) -> NoisyAnswers:
+    """Return each group's exact sums with one Laplace noise per group and part.
+
+    Requires:  groups are disjoint; `exact[part][g]` is the whole-unit sum over group g, computed for every group,
+               whether or not anything of it lies in the range.
+    Guarantee: the result is `query.epsilon`-differentially private: each part is calibrated to its share of it.
+    Proof:     docs/guarantees.md#counts
+    """
+    scales = scales_of(query, protection)
+    noisy = {part: sums + noise.laplace(scales[part], len(sums)) for part, sums in exact.items()}
+    return NoisyAnswers(noisy, scales, noise.continuous, heard)
+
+
+def disclose_to_leader(partials: Mapping[str, Ints]) -> Disclosed:
+    """Return owners' exact partial answers, for the leaders of their trusted groups.
+
+    Requires:  every owner consented to the named members of its group.
+    Guarantee: none towards the leader, who sees exact partial answers (R2 does not hold towards it); everyone else
+               sees only what the leader passes to `release_sums`.
+    Proof:     docs/guarantees.md#trusted-groups
+    """
+    return Disclosed(partials)
+
+
+def _sensitivity(part: str, query: RangeQuery, protection: Protection) -> int:
+    if part == "count":
+        return protection.of_count()
+    assert query.measure is not None  # noqa: S101  a sum has a measure, checked at birth
+    return protection.of_sum(query.measure)

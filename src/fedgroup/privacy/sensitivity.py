@@ -1,0 +1,64 @@
+"""What is protected, and how far one protected thing can move an exact result.
+
+| exact result           | add-remove | replace |
+|------------------------|------------|---------|
+| histogram over cells   | 1          | 2       |
+| COUNT                  | 1          | 1       |
+| SUM of [0, theta]      | theta      | theta   |
+| SUM of [-theta, theta] | theta      | 2 theta |
+
+The unit `owner` protects all records of an owner: its contribution is cut to K records first, and every entry is
+multiplied by K.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fedgroup.errors import InvalidInput
+from fedgroup.messages import Measure
+
+Neighbours = Literal["add-remove", "replace"]
+Unit = Literal["record", "owner"]
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Two databases are neighbours when one unit is added or removed, or replaced by another.
+
+    Guarantee: the sensitivities below bound the L1 distance of the exact results of any two neighbours.
+    Proof:     docs/guarantees.md#sensitivity
+    """
+
+    neighbours: Neighbours = "add-remove"
+    unit: Unit = "record"
+    max_records: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.neighbours not in ("add-remove", "replace"):
+            raise InvalidInput(f"neighbours is add-remove or replace, got {self.neighbours!r}")
+        if self.unit not in ("record", "owner"):
+            raise InvalidInput(f"unit is record or owner, got {self.unit!r}")
+        if (self.unit == "owner") != (self.max_records is not None):
+            raise InvalidInput(
+                "unit owner needs max_records, the most records one owner contributes; record takes none"
+            )
+        if self.max_records is not None and self.max_records < 1:
+            raise InvalidInput(f"max_records must be at least 1, got {self.max_records}")
+
+    @property
+    def records(self) -> int:
+        """How many records one protected unit holds at most."""
+        return self.max_records or 1
+
+    def of_histogram(self) -> int:
+        return self.records * (2 if self.neighbours == "replace" else 1)
+
+    def of_count(self) -> int:
+        return self.records
+
+    def of_sum(self, measure: Measure) -> int:
+        """Return the sensitivity of a sum, in units of its resolution."""
+        widest = 2 if self.neighbours == "replace" and measure.signed else 1
+        return self.records * widest * measure.units

@@ -1,0 +1,70 @@
+"""How owners are to be grouped: every choice, checked at birth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fedgroup.errors import InvalidInput
+from fedgroup.provider.grouping.limits import Limits
+from fedgroup.provider.similarity import Estimate
+
+Graph = Literal["topcell", "noisy", "exact"]
+Algorithm = Literal["greedy", "dsatur", "cliques"]
+
+GRAPHS = ("topcell", "noisy", "exact")
+NOT_BUILT = ("hybrid", "secure")
+ESTIMATES = ("thresholded", "debiased", "raw")
+ALGORITHMS = ("greedy", "dsatur", "cliques")
+
+
+@dataclass(frozen=True)
+class GroupingSettings:
+    """The similarity graph to build and the algorithm that partitions it."""
+
+    graph: Graph = "topcell"
+    estimate: Estimate = "thresholded"
+    algorithm: Algorithm | None = None
+    threshold: float = 0.5
+    false_cells: float = 0.1
+    limits: Limits | None = None
+    leftovers: str = "alone"
+
+    def __post_init__(self) -> None:
+        if self.graph in NOT_BUILT:
+            raise InvalidInput(f"the graph {self.graph!r} is not built yet; use one of {', '.join(GRAPHS)}")
+        _require_one_of("graph", self.graph, GRAPHS)
+        _require_one_of("estimate", self.estimate, ESTIMATES)
+        if self.graph == "topcell" and self.algorithm is not None:
+            raise InvalidInput(
+                "the graph topcell forms its groups without an algorithm; leave it out, or use --graph noisy"
+            )
+        if self.algorithm is not None:
+            _require_one_of("algorithm", self.algorithm, ALGORITHMS)
+        if not 0 <= self.threshold < 1:
+            raise InvalidInput(f"threshold must be at least 0 and below 1, got {self.threshold}")
+        if self.leftovers == "cohort":
+            raise InvalidInput("left-over owners in cohorts are not built yet; use --leftovers alone")
+        _require_one_of("leftovers", self.leftovers, ("alone", "cohort"))
+        if not 0 < self.false_cells < float("inf"):
+            raise InvalidInput(f"false-cells must be a number greater than 0, got {self.false_cells}")
+
+    def facts(self) -> dict[str, Any]:
+        """Return the settings as they are written into a plan; null where a setting has no meaning."""
+        graph_based = self.graph != "topcell"
+        noisy = self.graph == "noisy"
+        return {
+            "graph": self.graph,
+            "estimate": self.estimate if noisy else None,
+            "algorithm": (self.algorithm or "greedy") if graph_based else None,
+            "threshold": self.threshold if graph_based else None,
+            "false_cells": self.false_cells if not graph_based or noisy and self.estimate == "thresholded" else None,
+            "leftovers": self.leftovers,
+            "max_group_size": None if self.limits is None else self.limits.largest,
+            "owner_limits": self.limits is not None and self.limits.personal is not None,
+        }
+
+
+def _require_one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InvalidInput(f"{name} is one of {', '.join(allowed)}, got {value!r}")

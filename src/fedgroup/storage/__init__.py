@@ -1,0 +1,1 @@
+"""Where balances and stored answers are kept: in memory or in an SQLite file."""

@@ -1,0 +1,79 @@
+"""A ledger that lives as long as its process."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.privacy.budget import Charge, Entry, Spending, entry_of, settle
+
+
+class MemoryLedger:
+    """Balances and stored answers in memory; nothing survives the process."""
+
+    def __init__(self, cap: Epsilon | None = None) -> None:
+        self._cap = cap
+        self._lock = threading.Lock()
+        self._for_all = 0
+        self._for_some: Counter[str] = Counter()
+        self._plans: set[str] = set()
+        self._entries: list[Entry] = []
+        self._answers: dict[str, Mapping[str, Any]] = {}
+
+    @property
+    def cap(self) -> Epsilon | None:
+        return self._cap
+
+    @property
+    def epoch(self) -> int:
+        """The lifetime of the process is one epoch."""
+        return 0
+
+    def set_cap(self, cap: Epsilon) -> None:
+        """Set what every owner may spend; what was spent stays spent."""
+        self._cap = cap
+
+    def charge(self, charges: Sequence[Charge]) -> Epsilon:
+        """Record all of `charges`, or none and raise `BudgetExhausted`; return what one owner pays at most."""
+        with self._lock:
+            due = self._due(charges)
+            added = settle(due, cap=self.cap, before=Spending(self._for_all, self._for_some))
+            self._for_all += added.for_all
+            self._for_some.update(added.for_some)
+            self._plans.update(charge.plan for charge in due if charge.plan)
+            self._entries += [entry_of(charge, at=self.now(), epoch=self.epoch) for charge in due]
+            return added.most
+
+    def price(self, charges: Sequence[Charge]) -> Epsilon:
+        """Return what one owner would pay at most for `charges`, without recording them."""
+        with self._lock:
+            return settle(self._due(charges), cap=None, before=Spending()).most
+
+    def _due(self, charges: Sequence[Charge]) -> list[Charge]:
+        return [charge for charge in charges if charge.plan is None or charge.plan not in self._plans]
+
+    def spent(self) -> Epsilon:
+        """Return what the owner that spent most has spent."""
+        with self._lock:
+            return Spending(self._for_all, self._for_some).most
+
+    def entries(self) -> list[Entry]:
+        """Return every line, oldest first."""
+        with self._lock:
+            return list(self._entries)
+
+    def stored_answer(self, key: str) -> Mapping[str, Any] | None:
+        """Return the answer kept under `key`, if there is one."""
+        return self._answers.get(key)
+
+    def store_answer(self, key: str, answer: Mapping[str, Any]) -> None:
+        """Keep an answer that was paid for."""
+        self._answers[key] = answer
+
+    def now(self) -> str:
+        """Return the time to date an answer with."""
+        return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,1 @@
+"""The user's side: what can be read from a noisy answer, and what to expect of one."""

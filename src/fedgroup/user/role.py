@@ -1,0 +1,92 @@
+"""The user: reads values and honest intervals out of noisy totals. All of it is post-processing, free of charge.
+
+Every interval is that of the noise, from its exact law. Clipping, rounding to the resolution and missing owners are
+not in it; answers say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fedgroup.messages import ExpectedError, Measure, NoisyTotals, RangeQuery
+from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
+
+CONFIDENCE = 0.95
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A value and the interval that the noise leaves open; no value when the noise hides it."""
+
+    value: float | None
+    interval: Interval
+
+
+def read(query: RangeQuery, totals: NoisyTotals) -> Reading:
+    """Return the value a question's noisy totals stand for, with its 95 % interval."""
+    if query.kind == "avg":
+        return _read_average(query, totals)
+    part = query.parts[0]
+    step = _step(query.measure) if part == "sum" else Fraction(1)
+    low, high = _interval(totals, part, CONFIDENCE)
+    return Reading(_number(totals.parts[part], step), (_number(low, step), _number(high, step)))
+
+
+def expect(
+    query: RangeQuery, *, scales: Mapping[str, Fraction], groups: int, continuous: bool
+) -> dict[str, ExpectedError]:
+    """Return the error to expect of each part of an answer, in the unit of the answer."""
+    return {
+        part: _expected(query, part, NoiseSum(DiscreteLaplace(scales[part]), groups, continuous))
+        for part in query.parts
+    }
+
+
+def _expected(query: RangeQuery, part: str, law: NoiseSum) -> ExpectedError:
+    step = float(_step(query.measure)) if part == "sum" else 1.0
+    return ExpectedError(law.mean_absolute() * step, law.standard_deviation * step, law.half_width(CONFIDENCE) * step)
+
+
+def _read_average(query: RangeQuery, totals: NoisyTotals) -> Reading:
+    """Return SUM / COUNT; each is given half of the 5 % that may be missed, so both hold together in 95 %."""
+    assert query.measure is not None  # noqa: S101  checked at the query's birth
+    bounds = query.measure.bounds
+    each = 1 - (1 - CONFIDENCE) / 2
+    step = query.measure.step
+    sums = tuple(float(Fraction(end) * step) for end in _interval(totals, "sum", each))
+    counts = _interval(totals, "count", each)
+    if totals.parts["count"] <= 0:
+        return Reading(None, bounds)
+    mean = float(Fraction(totals.parts["sum"]) * step / Fraction(totals.parts["count"]))
+    return Reading(_cut(mean, bounds), _quotients(sums, counts, bounds))
+
+
+def _quotients(sums: tuple[float, ...], counts: Interval, bounds: Interval) -> Interval:
+    """Return the range of sum / count, cut to the values a mean can take; a true mean has a count of 1 or more."""
+    low, high = max(1.0, counts[0]), max(1.0, counts[1])
+    corners = [end / count for end in sums for count in (low, high)]
+    return _cut(min(corners), bounds), _cut(max(corners), bounds)
+
+
+def _interval(totals: NoisyTotals, part: str, confidence: float) -> Interval:
+    law = NoiseSum(DiscreteLaplace(totals.scales[part]), totals.groups, totals.continuous)
+    half = law.half_width(confidence)
+    return totals.parts[part] - half, totals.parts[part] + half
+
+
+def _cut(value: float, bounds: Interval) -> float:
+    return min(max(value, bounds[0]), bounds[1])
+
+
+def _step(measure: Measure | None) -> Fraction:
+    return Fraction(1) if measure is None else measure.step
+
+
+def _number(units: float, step: Fraction) -> float:
+    """Return units of the resolution as a number, whole where it can be."""
+    value = Fraction(units) * step
+    return int(value) if value.denominator == 1 and step == 1 else float(value)

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import pytest
+
+from fedgroup import errors
+from fedgroup.errors import BudgetExhausted, FedgroupError, InvalidInput, InvalidQuery
+
+CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, FedgroupError)]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_error_is_in_the_tree_on_top_of_the_page(kind: type[FedgroupError]) -> None:
+    assert errors.__doc__ is not None
+    assert kind.__name__ in errors.__doc__.split("Texts say")[0]
+
+
+def test_exit_codes_tell_misuse_from_refusal() -> None:
+    assert (InvalidInput.exit_code, InvalidQuery.exit_code, BudgetExhausted.exit_code) == (2, 2, 3)
+
+
+def test_invalid_input_is_a_value_error() -> None:
+    assert issubclass(InvalidQuery, InvalidInput)
+    assert issubclass(InvalidInput, ValueError)
+
+
+def test_an_exhausted_budget_says_what_was_asked_what_is_left_and_what_to_do() -> None:
+    error = BudgetExhausted(asked=0.300000001, left=0.3, cap=10)
+    assert (error.asked, error.left, error.cap) == (0.300000001, 0.3, 10)
+    assert "epsilon 0.300000001 but only 0.3 of the budget of 10 is left; ask with a smaller" in str(error)
+
+
+def test_an_exhausted_budget_survives_the_way_back_from_a_worker() -> None:
+    error = BudgetExhausted(asked=0.5, left=0.25, cap=1)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.asked, again.left, again.cap) == (str(error), 0.5, 0.25, 1)
