@@ -61,6 +61,11 @@ def test_the_outermost_edges_are_the_sides_of_the_box(grid: Grid) -> None:
     assert (len(grid.x_edges), len(grid.y_edges)) == (grid.columns + 1, grid.rows + 1)
 
 
+def test_the_last_edge_is_the_side_even_where_adding_the_width_misses_it() -> None:
+    west, east = next((w, e) for w in np.arange(-1, 0, 0.1) for e in np.arange(0, 1, 0.07) if w + (e - w) != e)
+    assert Grid(Box(west, 0, east, 1), 7, 1).x_edges[-1] == east
+
+
 def test_cells_are_numbered_row_by_row_and_an_edge_belongs_to_the_east_or_north_cell() -> None:
     grid = Grid(Box(0, 0, 3, 2), 3, 2)
     x, y = np.array([0.0, 0.9, 1.0, 2.5, 0.0, 2.0, 3.0, 1.0]), np.array([0.0, 0.9, 0.5, 0.0, 1.0, 1.0, 1.0, 2.0])

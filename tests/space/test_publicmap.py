@@ -148,6 +148,26 @@ def test_planar_circles_are_refused_exactly_when_disjoint(x: int, y: int, radius
     assert refused(PLANE, Circle(x, y, radius)) == (not overlap)
 
 
+@pytest.mark.parametrize(("west", "south"), [(-5, 50), (100, 50), (50, -5), (50, 100), (-5, -5), (100, 100)])
+def test_ranges_that_only_touch_the_domain_are_refused(west: float, south: float) -> None:
+    assert refused(PLANE, Rectangle(west, south, west + 5, south + 5))
+    assert refused(PLANE, square(west, south, 5))
+
+
+def test_circles_that_only_touch_the_domain_are_refused() -> None:
+    for asked in (Circle(-5, 50, 5), Circle(105, 50, 5), Circle(50, -5, 5), Circle(50, 105, 5), Circle(-3, -4, 5)):
+        assert refused(PLANE, asked)
+        assert not refused(PLANE, Circle(asked.x, asked.y, 5.000001))
+
+
+@pytest.mark.parametrize("lon", [-359, 1, 361])
+def test_a_range_is_found_however_many_turns_it_is_away(lon: float) -> None:
+    for west in (-360, 0, 360):
+        where = PublicMap(Box(west, 0, west + 10, 10), lonlat=True)
+        for asked in (Rectangle(lon, 1, lon + 1, 2), square(lon, 1, 1), Circle(lon, 1, 5)):
+            assert not refused(where, asked)
+
+
 @pytest.mark.parametrize("where", [PLANE, PublicMap(Box(0, 0, 100, 80), lonlat=True)], ids=["plane", "lonlat"])
 def test_tiny_ranges_inside_are_never_refused(where: PublicMap) -> None:
     for asked in (Circle(50, 50, 1e-150), Rectangle(0, 0, 1e-200, 1e-200), square(1e-120, 1e-120, 1e-120),

@@ -6,38 +6,49 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.options import OutputOptions
-from fedgroup.cli.output import print_json, result, talk, working
+from fedgroup.cli.options import OPTIONS, OutputOptions, option
+from fedgroup.cli.output import print_json, print_table, result, talk, working
 from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
     from fedgroup.experiments.demo import Row
     from fedgroup.owner.records import Records
 
+_NEXT = """
+next:
+  fedgroup synthesize city.parquet --owners 10000
+  fedgroup group city.parquet --epsilon 0.3 --out plan.parquet
+  fedgroup count city.parquet --near 10000,10000 --within 500 --epsilon 0.3 --plan plan.parquet"""
+
 
 @grouped
 def demo(
     output: OutputOptions,
-    out: Annotated[Path, typer.Option(help="folder for the pictures")] = Path("fedgroup-demo"),
-    owners: Annotated[int, typer.Option(help="how many owners the city has")] = 1_000,
-    seed: Annotated[int, typer.Option(help="which city, and which noise")] = 7,
+    out: Annotated[Path, option(OPTIONS, "--out", "folder for the pictures", "FOLDER")] = Path("fedgroup-demo"),
+    owners: Annotated[int, option(OPTIONS, "--owners", "how many owners the city has", "N")] = 1_000,
+    seed: Annotated[int, option(OPTIONS, "--seed", "which city, and which noise", "S")] = 7,
 ) -> None:
     """Ask a synthetic city of 1,000 owners with every method; a table and two pictures in under a minute."""
     with working(f"building a city of {owners:,} owners"):
         from fedgroup.experiments.demo import demo_city
 
         city = demo_city(owners=owners, seed=seed)
+    _make_folder(out)
     rows = _run(city, seed)
     pictures = _draw(city, rows, out, seed)
     if output.json:
-        print_json(
-            {"rows": [asdict(row) for row in rows], "pictures": [str(path) for path in pictures], "private": False}
-        )
+        facts = {"rows": [asdict(row) for row in rows], "pictures": [str(path) for path in pictures]}
+        print_json(facts | {"private": False})
         return
     _show(rows, pictures)
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise InvalidInput(f"the folder {out} cannot be made; give another one with --out") from None
 
 
 def _run(city: Records, seed: int) -> list[Row]:
@@ -45,9 +56,9 @@ def _run(city: Records, seed: int) -> list[Row]:
 
     from fedgroup.experiments.demo import EPSILONS, METHODS, run_demo
 
-    with Progress(console=talk, transient=True) as progress:
+    rows = []
+    with Progress(console=talk, transient=True, disable=not talk.is_terminal) as progress:
         task = progress.add_task("asking", total=len(METHODS) * len(EPSILONS))
-        rows = []
         for row in run_demo(city, seed=seed):
             rows.append(row)
             progress.update(task, advance=1, description=f"asking with {row.method} at epsilon {row.epsilon}")
@@ -60,14 +71,13 @@ def _draw(city: Records, rows: list[Row], out: Path, seed: int) -> list[Path]:
         from fedgroup.experiments.pictures import draw_city, draw_errors
         from fedgroup.federation import Federation
 
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            raise InvalidInput(f"the folder {out} cannot be made; give another one with --out") from None
         plan = Federation(city, seed=seed).group(epsilon=0.5)
         pictures = [out / "city.png", out / "error.png"]
-        draw_city(city, plan, demo_questions()[4], pictures[0])
-        draw_errors(rows, pictures[1])
+        try:
+            draw_city(city, plan, demo_questions()[4], pictures[0])
+            draw_errors(rows, pictures[1])
+        except OSError:
+            raise InvalidInput(f"no picture can be written to {out}; give another folder with --out") from None
     return pictures
 
 
@@ -80,16 +90,13 @@ def _show(rows: list[Row], pictures: list[Path]) -> None:
     for column in table.columns[1:]:
         column.justify = "right"
     for row in rows:
-        table.add_row(
-            row.method, f"{row.epsilon}", f"{row.groups:,}", f"{row.mean_absolute_error:.1f}",
-            f"{row.mean_relative_error:.0%}", f"{row.seconds:.2f}", end_section=row.epsilon == rows[-1].epsilon,
-        )  # fmt: skip
-    result.print(table)
+        errors = (f"{row.mean_absolute_error:.1f}", f"{row.mean_relative_error:.0%}", f"{row.seconds:.2f}")
+        last = row.epsilon == rows[-1].epsilon
+        table.add_row(row.method, f"{row.epsilon}", f"{row.groups:,}", *errors, end_section=last)
+    print_table(table)
     for method in METHODS:
         result.print(f"  {method.name:10} {method.what}")
+    result.print("MAE: mean absolute error, in records. MRE: mean relative error.")
     result.print("\nA group costs one noise however many owners it has: fewer groups, smaller errors.")
     result.print(f"pictures: {', '.join(str(path) for path in pictures)}")
-    result.print("\nnext:")
-    result.print("  fedgroup synthesize city.parquet --owners 10000")
-    result.print("  fedgroup group city.parquet --epsilon 0.3 --out plan.parquet")
-    result.print("  fedgroup count city.parquet --near 10000,10000 --within 500 --epsilon 0.3 --plan plan.parquet")
+    result.print(_NEXT)

@@ -2,61 +2,89 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.options import OutputOptions
-from fedgroup.cli.output import print_json, result, talk
-from fedgroup.cli.parsing import parse_domain, parse_grid
+from fedgroup.cli.loading import required_domain
+from fedgroup.cli.options import OPTIONS, Domain, OutputOptions, argument, option
+from fedgroup.cli.output import print_json, print_table, talk, working
+from fedgroup.cli.parsing import parse_grid
 from fedgroup.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from fedgroup.experiments.grouping import Quality
 
 NAMES = ("grouping",)
 
 
+@dataclass(frozen=True)
+class TrialSettings:
+    """What owners are grouped by, and how often."""
+
+    data: Annotated[Path, option(OPTIONS, "--data", "records of the owners to group", "FILE")]
+    domain: Domain = None
+    owners: Annotated[int, option(OPTIONS, "--owners", "owners per selection", "N")] = 500
+    min_records: Annotated[int, option(OPTIONS, "--min-records", "of those with at least K records", "K")] = 10
+    grid: Annotated[str, option(OPTIONS, "--grid", "cells of the count vectors", "COLUMNSxROWS")] = "5x5"
+    threshold: Annotated[float, option(OPTIONS, "--threshold", "similarity above which two owners are joined", "R")] = (
+        0.5
+    )
+    epsilon: Annotated[float, option(OPTIONS, "--epsilon", "epsilon of the noisy vectors", "E")] = 0.3
+    selections: Annotated[int, option(OPTIONS, "--selections", "how many selections to average over", "N")] = 10
+
+
 @grouped
 def experiment(
-    name: Annotated[
-        str, typer.Argument(help="grouping: how well each graph and algorithm groups owners", show_default=False)
-    ],
+    name: Annotated[str, argument("grouping: how well each graph and algorithm groups owners", "NAME")],
+    settings: TrialSettings,
     output: OutputOptions,
-    data: Annotated[Path, typer.Option(help="records of the owners to group")],
-    domain: Annotated[str | None, typer.Option(help="the agreed public rectangle", metavar="W,S,E,N")] = None,
-    owners: Annotated[int, typer.Option(help="owners per selection")] = 500,
-    min_records: Annotated[int, typer.Option(help="among those with at least that many records")] = 10,
-    grid: Annotated[str, typer.Option(help="cells of the count vectors")] = "5x5",
-    threshold: Annotated[float, typer.Option(help="similarity above which two owners are joined")] = 0.5,
-    epsilon: Annotated[float, typer.Option(help="epsilon of the noisy vectors")] = 0.3,
-    selections: Annotated[int, typer.Option(help="how many selections to average over")] = 10,
 ) -> None:
     """Measure how well owners are grouped; prints "private": false, for it looks at the exact records."""
     if name not in NAMES:
-        raise InvalidInput(f"experiment is one of {', '.join(NAMES)}, got {name!r}")
-    from rich.progress import track
-    from rich.table import Table
-
-    from fedgroup.data.files import read
-    from fedgroup.experiments.grouping import grouping_quality, settings_to_compare
-
-    records = read(data)
-    box = parse_domain(domain, lonlat=records.lonlat) or records.domain
-    if box is None:
-        raise InvalidInput("--domain W,S,E,N is needed: the public rectangle is never taken from the records")
-    found = grouping_quality(
-        records, box, owners=owners, min_records=min_records, grid=parse_grid(grid), threshold=threshold,
-        epsilon=epsilon, selections=selections,
-    )  # fmt: skip
-    rows = list(track(found, total=len(settings_to_compare()), description="grouping", console=talk, transient=True))
+        raise InvalidInput(f"the experiments are: {', '.join(NAMES)}; got {name!r}")
+    rows = _measured(settings)
     if output.json:
         print_json({"name": name, "rows": [asdict(row) for row in rows], "private": False})
-        return
+    else:
+        _show(rows)
+
+
+def _measured(settings: TrialSettings) -> list[Quality]:
+    from rich.progress import track
+
+    if settings.selections < 1:
+        raise InvalidInput(f"--selections must be at least 1, got {settings.selections}")
+    grid = parse_grid(settings.grid)
+    with working(f"reading {settings.data}"):
+        from fedgroup.data.files import read
+        from fedgroup.experiments.grouping import grouping_quality, settings_to_compare
+
+        records = read(settings.data)
+        domain = required_domain(settings.domain, records)
+    found = grouping_quality(
+        records,
+        domain,
+        owners=settings.owners,
+        min_records=settings.min_records,
+        grid=grid,
+        threshold=settings.threshold,
+        epsilon=settings.epsilon,
+        selections=settings.selections,
+    )
+    total, silent = len(settings_to_compare()), not talk.is_terminal
+    return list(track(found, total=total, description="grouping", console=talk, transient=True, disable=silent))
+
+
+def _show(rows: list[Quality]) -> None:
+    from rich.table import Table
+
     table = Table("graph", "algorithm", "q", "groups", "spread", "false pairs", "misplaced")
     for row in rows:
+        cells = "" if row.false_cells is None else f"{row.false_cells:g}"
+        groups = (f"{row.groups:.1f}", f"{row.groups_spread:.1f}")
         table.add_row(
-            row.graph, row.algorithm or "", "" if row.false_cells is None else f"{row.false_cells:g}", f"{row.groups:.1f}",
-            f"{row.groups_spread:.1f}", f"{row.false_pair_share:.1%}", f"{row.misplaced_share:.1%}",
-        )  # fmt: skip
-    result.print(table)
+            row.graph, row.algorithm or "", cells, *groups, f"{row.false_pair_share:.1%}", f"{row.misplaced_share:.1%}"
+        )
+    print_table(table)

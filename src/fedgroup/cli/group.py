@@ -3,72 +3,98 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.loading import open_federation
-from fedgroup.cli.options import DataOptions, OutputOptions
+from fedgroup.cli.loading import mention_caps, open_federation, read_records, require_writable
+from fedgroup.cli.options import (
+    EVALUATION,
+    OPTIONS,
+    DataOptions,
+    EvaluationOptions,
+    OutputOptions,
+    ProtectionOptions,
+    flag,
+    option,
+)
 from fedgroup.cli.output import notice, print_json, result, working
 from fedgroup.cli.parsing import parse_grid
 
 if TYPE_CHECKING:
     from fedgroup.data.plans import Plan
 
+GROUPS = "Groups"
+
+
+@dataclass(frozen=True)
+class GroupOptions:
+    """Which owners are similar, and how they are put together."""
+
+    epsilon: Annotated[
+        float | None,
+        option(GROUPS, "--epsilon", "what grouping may cost every owner, such as 0.3 (not for --graph exact)", "E"),
+    ] = None
+    grid: Annotated[str, option(GROUPS, "--grid", "cells of the count vectors", "COLUMNSxROWS")] = "10x10"
+    graph: Annotated[str, option(GROUPS, "--graph", "topcell, noisy, or exact (evaluation)", "NAME")] = "topcell"
+    threshold: Annotated[
+        float, option(GROUPS, "--threshold", "for noisy and exact: join owners whose similarity is above R", "R")
+    ] = 0.5
+    estimate: Annotated[str, option(GROUPS, "--estimate", "for noisy: thresholded, debiased or raw", "NAME")] = (
+        "thresholded"
+    )
+    algorithm: Annotated[
+        str | None,
+        option(GROUPS, "--algorithm", "for noisy and exact: greedy (the default), dsatur or cliques", "NAME"),
+    ] = None
+    false_cells: Annotated[
+        float,
+        option(GROUPS, "--false-cells", "cells per owner that noise alone may fill, for topcell and thresholded", "Q"),
+    ] = 0.1
+    max_group_size: Annotated[
+        int | None, option(GROUPS, "--max-group-size", "the most members a group may have", "T")
+    ] = None
+    owner_limits: Annotated[
+        Path | None,
+        option(GROUPS, "--owner-limits", "Parquet or CSV (owner, limit): the largest group each accepts", "FILE"),
+    ] = None
+    leftovers: Annotated[
+        str, option(GROUPS, "--leftovers", "what becomes of owners that could not be placed: alone", "NAME")
+    ] = "alone"
+
 
 @grouped
 def group(
+    how: GroupOptions,
     data: DataOptions,
+    protection: ProtectionOptions,
+    evaluation: EvaluationOptions,
     output: OutputOptions,
-    epsilon: Annotated[
-        float | None, typer.Option(help="what grouping may cost every owner (not needed by --graph exact)")
-    ] = None,
-    grid: Annotated[str, typer.Option(help="cells of the count vectors, COLUMNSxROWS")] = "10x10",
-    threshold: Annotated[float, typer.Option(help="similarity above which two owners are joined")] = 0.5,
-    graph: Annotated[str, typer.Option(help="topcell, noisy, or exact (evaluation)")] = "topcell",
-    estimate: Annotated[str, typer.Option(help="for --graph noisy: thresholded, debiased or raw")] = "thresholded",
-    algorithm: Annotated[
-        str | None, typer.Option(help="for noisy and exact graphs: greedy (default), dsatur or cliques")
-    ] = None,
-    max_group_size: Annotated[int | None, typer.Option(help="the most members a group may have")] = None,
-    owner_limits: Annotated[
-        Path | None, typer.Option(help="Parquet or CSV (owner, limit): the largest group each owner accepts")
-    ] = None,
-    false_cells: Annotated[
-        float, typer.Option(help="cells per owner that noise alone may fill, for topcell and thresholded")
-    ] = 0.1,
-    leftovers: Annotated[str, typer.Option(help="what becomes of owners that could not be placed: alone")] = "alone",
-    out: Annotated[Path | None, typer.Option(help="file to save the plan to (Parquet)")] = None,
-    evaluate: Annotated[
-        bool, typer.Option("--evaluate", help='add how many were grouped wrongly; prints "private": false')
-    ] = False,
+    out: Annotated[Path | None, option(OPTIONS, "--out", "file to save the plan to (Parquet)", "PLAN.parquet")] = None,
+    evaluate: Annotated[bool, flag(EVALUATION, "--evaluate", "add how many were grouped wrongly")] = False,
 ) -> None:
     """Group owners whose records lie in the same places, so that each group needs one noise only."""
-    federation = open_federation(data)
-    columns, rows = parse_grid(grid)
+    settings = _settings(how)
+    if out is not None:
+        require_writable(out)
+    records = read_records(data, evaluation)
+    federation = open_federation(records, domain=data.domain, protection=protection, evaluation=evaluation)
     started = time.perf_counter()
     with working("grouping owners"):
-        limits = _owner_limits(owner_limits)
-        plan = federation.group(
-            epsilon=epsilon,
-            grid=(columns, rows),
-            threshold=threshold,
-            graph=graph,
-            estimate=estimate,  # type: ignore[arg-type]
-            algorithm=algorithm,
-            max_group_size=max_group_size,
-            owner_limits=limits,
-            false_cells=false_cells,  # type: ignore[arg-type]
-            leftovers=leftovers,
-        )
+        plan = federation.group(**settings)
     seconds = time.perf_counter() - started
     if out is not None:
         plan.save(out)
-    facts = _facts(plan, seconds) | (federation.judge(plan, threshold=threshold) if evaluate else {})
-    facts["private"] = plan.private and not evaluate
+    if plan.epsilon:
+        mention_caps(federation, protection)
+    facts = _facts(plan, private=plan.private and not evaluate, seconds=seconds)
+    facts |= federation.judge(plan, threshold=how.threshold) if evaluate else {}
     _say(facts, plan, out, as_json=output.json)
+
+
+def _settings(how: GroupOptions) -> dict[str, Any]:
+    return vars(how) | {"grid": parse_grid(how.grid), "owner_limits": _owner_limits(how.owner_limits)}
 
 
 def _owner_limits(path: Path | None) -> dict[Any, int] | None:
@@ -80,7 +106,7 @@ def _owner_limits(path: Path | None) -> dict[Any, int] | None:
     return dict(zip(ids.tolist(), limits.tolist(), strict=True))
 
 
-def _facts(plan: Plan, seconds: float) -> dict[str, Any]:
+def _facts(plan: Plan, *, private: bool, seconds: float) -> dict[str, Any]:
     settings = plan.settings
     owners = len(plan.owners)
     return {
@@ -93,6 +119,7 @@ def _facts(plan: Plan, seconds: float) -> dict[str, Any]:
         "epsilon": plan.epsilon,
         **{name: settings.get(name) for name in ("graph", "estimate", "algorithm", "grid", "threshold", "domain")},
         "guarantee": plan.guarantee,
+        "private": private,
         "seconds": seconds,
     }
 
@@ -106,10 +133,11 @@ def _say(facts: dict[str, Any], plan: Plan, out: Path | None, *, as_json: bool) 
         return
     result.print(f"{facts['owners']:,} owners in {facts['groups']:,} groups, the largest of {facts['largest_group']:,}")
     if "false_pair_share" in facts:
-        result.print(
-            f"wrongly joined pairs {facts['false_pair_share']:.1%}, misplaced owners {facts['misplaced_share']:.1%}"
-        )
-    result.print(f"epsilon {facts['epsilon']:g}; {facts['guarantee']}", soft_wrap=True)
+        pairs, owners = facts["false_pair_share"], facts["misplaced_share"]
+        result.print(f"wrongly joined pairs {pairs:.1%}, misplaced owners {owners:.1%}")
+    result.print(f"epsilon {facts['epsilon']:g}; guarantee: {facts['guarantee']}")
+    if not facts["private"]:
+        result.print("this result is not private")
     result.print(
-        f"plan saved to {out}" if out else "not saved; give --out PLAN.parquet to use it with 'fedgroup count --plan'"
+        f"plan saved to {out}" if out else "not saved: --out PLAN.parquet saves it for 'fedgroup count --plan'"
     )

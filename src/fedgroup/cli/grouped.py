@@ -4,43 +4,43 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_type_hints
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with each dataclass parameter replaced by that dataclass's fields."""
+    """Return the command with each dataclass parameter replaced by that dataclass's fields, in the same order."""
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: hints[name] for name in inspect.signature(command).parameters if is_dataclass(hints[name])}
-    parameters = [
-        parameter
-        for name, plain in inspect.signature(command).parameters.items()
-        for parameter in (_flattened(groups[name]) if name in groups else [plain.replace(annotation=hints[name])])
-    ]
+    defaults = {name: parameter.default for name, parameter in inspect.signature(command).parameters.items()}
+    parameters = list(_flattened(hints, defaults))
 
     @functools.wraps(command)
     def flat(**given: Any) -> None:
-        whole = {name: group(**{f.name: given.pop(f.name) for f in fields(group)}) for name, group in groups.items()}
-        command(**whole, **given)
+        command(**{name: _built(hints[name], name, given) for name in defaults})
 
-    flat.__signature__ = inspect.Signature(_required_first(parameters))  # type: ignore[attr-defined]
+    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return flat
 
 
-def _flattened(group: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=inspect.Parameter.empty if field.default is MISSING else field.default,
-            annotation=hints[field.name],
-        )
-        for field in fields(group)
-    ]
+def _flattened(hints: dict[str, Any], defaults: dict[str, Any]) -> Iterator[inspect.Parameter]:
+    """Yield one parameter for each option; keyword-only ones may stand in any order, with defaults or without."""
+    for name, default in defaults.items():
+        kind = hints[name]
+        if is_dataclass(kind):
+            yield from _flattened(get_type_hints(kind, include_extras=True), _defaults(kind))
+        else:
+            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def _required_first(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
-    return sorted(parameters, key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+def _built(kind: Any, name: str, given: dict[str, Any]) -> Any:
+    """Return the option of that name, or the group of options that its type asks for."""
+    if not is_dataclass(kind):
+        return given[name]
+    hints = get_type_hints(kind, include_extras=True)
+    return kind(**{field.name: _built(hints[field.name], field.name, given) for field in fields(kind)})  # type: ignore[operator]
+
+
+def _defaults(group: Any) -> dict[str, Any]:
+    return {f.name: inspect.Parameter.empty if f.default is MISSING else f.default for f in fields(group)}

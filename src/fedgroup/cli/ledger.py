@@ -2,64 +2,79 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.options import OutputOptions
-from fedgroup.cli.output import print_json, result
+from fedgroup.cli.options import OPTIONS, OutputOptions, argument, flag
+from fedgroup.cli.output import print_json, print_table, result
 from fedgroup.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from fedgroup.epsilon import Epsilon
+    from fedgroup.privacy.budget import Entry
+    from fedgroup.storage.sqlite import SQLiteLedger
 
 
 @grouped
 def ledger(
-    file: Annotated[Path, typer.Argument(help="the ledger", show_default=False)],
+    file: Annotated[Path, argument("the ledger", "FILE")],
     output: OutputOptions,
     new_epoch: Annotated[
         bool,
-        typer.Option(
-            "--new-epoch", help="begin an epoch with fresh balances; a record that lives on is protected at the sum"
+        flag(
+            OPTIONS, "--new-epoch", "begin an epoch with fresh balances; a record that lives on is protected at the sum"
         ),
     ] = False,
 ) -> None:
     """Show every question asked, what it cost, and what is left."""
     from fedgroup.privacy.budget import left_of
+
+    with closing(_opened(file)) as opened:
+        if new_epoch:
+            opened.begin_epoch()
+        epoch, cap, spent, entries = opened.epoch, opened.cap, opened.spent(), opened.entries()
+    left = left_of(cap, spent)
+    if output.json:
+        totals = {"epoch": epoch, "budget": _amount(cap), "spent": float(spent), "left": _amount(left)}
+        print_json(totals | {"entries": [_facts(entry) for entry in entries]})
+        return
+    _print_entries(entries)
+    balance = f"spent {spent}, nothing is capped" if cap is None else f"spent {spent} of {cap}, {left} left"
+    result.print(f"epoch {epoch}: {balance}")
+
+
+def _opened(file: Path) -> SQLiteLedger:
     from fedgroup.storage.sqlite import SQLiteLedger
 
     if not file.exists():
         raise InvalidInput(f"there is no ledger {file}; 'fedgroup count ... --ledger {file}' makes one")
-    opened = SQLiteLedger(file)
-    if new_epoch:
-        opened.begin_epoch()
-    spent, cap = opened.spent(), opened.cap
-    left = left_of(cap, spent)
-    lines = opened.entries()
-    if output.json:
-        print_json(
-            {
-                "epoch": opened.epoch,
-                "budget": None if cap is None else float(cap),
-                "spent": float(spent),
-                "left": None if left is None else float(left),
-                "entries": [
-                    {"at": e.at, "epoch": e.epoch, "purpose": e.purpose, "question": e.question,
-                     "epsilon": float(e.epsilon), "owners": "all" if e.owners is None else e.owners}
-                    for e in lines
-                ],
-            }
-        )  # fmt: skip
-        return
+    if file.is_dir():
+        raise InvalidInput(f"{file} is a folder; give the ledger's file")
+    return SQLiteLedger(file)
+
+
+def _facts(entry: Entry) -> dict[str, Any]:
+    return {
+        "at": entry.at,
+        "epoch": entry.epoch,
+        "purpose": entry.purpose,
+        "question": entry.question,
+        "epsilon": float(entry.epsilon),
+        "owners": "all" if entry.owners is None else entry.owners,
+    }
+
+
+def _print_entries(entries: list[Entry]) -> None:
     from rich.table import Table
 
     table = Table("when", "epoch", "purpose", "question", "epsilon", "owners")
-    for e in lines:
-        table.add_row(
-            e.at, str(e.epoch), e.purpose, e.question, str(e.epsilon), "all" if e.owners is None else f"{e.owners:,}"
-        )
-    result.print(table)
-    result.print(
-        f"epoch {opened.epoch}: spent {spent} of {'no budget' if cap is None else cap}"
-        + ("" if left is None else f", {left} left")
-    )
+    for entry in entries:
+        owners = "all" if entry.owners is None else f"{entry.owners:,}"
+        table.add_row(entry.at, str(entry.epoch), entry.purpose, entry.question, str(entry.epsilon), owners)
+    print_table(table)
+
+
+def _amount(epsilon: Epsilon | None) -> float | None:
+    return None if epsilon is None else float(epsilon)

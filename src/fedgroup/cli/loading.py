@@ -1,10 +1,12 @@
-"""From options to a federation."""
+"""From options to records, and from records to a federation."""
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedgroup.cli.options import DataOptions
+from fedgroup.cli.options import DataOptions, EvaluationOptions, ProtectionOptions
 from fedgroup.cli.output import notice, working
 from fedgroup.cli.parsing import parse_domain
 from fedgroup.errors import InvalidInput
@@ -13,57 +15,99 @@ if TYPE_CHECKING:
     from fedgroup.federation import Federation
     from fedgroup.owner.records import Records
     from fedgroup.privacy.noise import NoiseSource
+    from fedgroup.space import Box
 
 
-def open_federation(options: DataOptions) -> Federation:
-    """Return the federation that the options describe, and say what its user should know."""
+def read_records(options: DataOptions, evaluation: EvaluationOptions) -> Records:
+    """Return the records that the options name."""
+    if evaluation.min_records is not None and evaluation.owners is None:
+        raise InvalidInput("--min-records goes with --owners N: it says among which owners N are taken")
     with working(f"reading {options.data}"):
-        from fedgroup.federation import Federation
-
         records = _records(options)
-        federation = Federation(
-            records,
-            parse_domain(options.domain, lonlat=records.lonlat),
-            budget=options.budget,
-            ledger=options.ledger,
-            neighbours=options.neighbours,  # type: ignore[arg-type]  # checked where it is used
-            unit=options.unit,  # type: ignore[arg-type]
-            max_records=options.max_records,
-            seed=None if options.float_laplace else options.seed,
-            noise=_noise(options),
-            evaluation=options.owners is not None,
-        )
+        if evaluation.owners is None:
+            return records
+        from fedgroup.evaluation.selection import select_owners
+
+        least, seed = evaluation.min_records or 0, required_seed(evaluation.seed) or 0
+        return select_owners(records, evaluation.owners, min_records=least, seed=seed)
+
+
+def open_federation(
+    records: Records, *, domain: str | None, protection: ProtectionOptions, evaluation: EvaluationOptions
+) -> Federation:
+    """Return the federation that the options describe."""
+    from fedgroup.federation import Federation
+
+    noise = _noise(evaluation)
+    return Federation(
+        records,
+        required_domain(domain, records),
+        budget=protection.budget,
+        ledger=protection.ledger,
+        neighbours=protection.neighbours,  # type: ignore[arg-type]  # checked where it is used
+        unit=protection.unit,  # type: ignore[arg-type]
+        max_records=protection.max_records,
+        seed=required_seed(evaluation.seed) if noise is None else None,
+        noise=noise,
+        evaluation=evaluation.owners is not None,
+    )
+
+
+def mention_caps(federation: Federation, protection: ProtectionOptions) -> None:
+    """Tell a user who just spent something what is not kept count of."""
     if federation.ledger.cap is None:
         notice("nothing is capped: give --ledger FILE --budget B to keep count of what every owner spends")
-    return federation
+    elif protection.ledger is None:
+        notice("the budget held for this command only: give --ledger FILE to keep count of what every owner spends")
+
+
+def required_domain(text: str | None, records: Records) -> Box:
+    """Return the domain that was given, or else the one that the file states."""
+    domain = parse_domain(text, lonlat=records.lonlat) or records.domain
+    if domain is None:
+        raise InvalidInput("--domain W,S,E,N is needed: the agreed public rectangle, never taken from the records")
+    return domain
+
+
+def required_seed(seed: int | None) -> int | None:
+    """Return the seed if generators can take it."""
+    if seed is not None and seed < 0:
+        raise InvalidInput(f"--seed must be at least 0, got {seed}")
+    return seed
+
+
+def require_writable(path: Path) -> None:
+    """Refuse a file that could not be written, before anything is spent on what should be in it."""
+    try:
+        if not path.is_dir():
+            with tempfile.TemporaryFile(dir=path.parent):
+                return
+    except OSError:
+        pass
+    raise InvalidInput(f"{path} cannot be written; give a file in a folder that exists and is writable")
 
 
 def _records(options: DataOptions) -> Records:
     from fedgroup.data.files import read
     from fedgroup.data.rosters import read_owner_list
 
-    listed = None if options.owner_list is None else read_owner_list(options.owner_list)
-    records = read(
+    return read(
         options.data,
         owner=options.owner,
         x=options.x,
         y=options.y,
         time=options.time,
         planar=options.planar,
-        owners=listed,
+        owners=None if options.owner_list is None else read_owner_list(options.owner_list),
     )
-    if options.owners is None:
-        return records
-    from fedgroup.evaluation.selection import select_owners
-
-    return select_owners(records, options.owners, min_records=options.min_records, seed=options.seed or 0)
 
 
-def _noise(options: DataOptions) -> NoiseSource | None:
-    if not options.float_laplace:
+def _noise(evaluation: EvaluationOptions) -> NoiseSource | None:
+    if not evaluation.float_laplace:
         return None
-    if options.seed is None:
+    seed = required_seed(evaluation.seed)
+    if seed is None:
         raise InvalidInput("--float-laplace is for evaluation and needs a --seed")
     from fedgroup.privacy.noise import FloatingPointLaplace
 
-    return FloatingPointLaplace(options.seed)
+    return FloatingPointLaplace(seed)

@@ -2,49 +2,116 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from fedgroup.cli import demo, experiment, group, ledger, query, synthesize
 from fedgroup.errors import FedgroupError
 
+_INTERRUPTED = 130
+_TRY_LATER = 75
+
+# a recent typer carries its own copy of click and names only this descendant of the class
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+class _Command(TyperCommand):
+    """A command whose help shows `--help` without a type."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return _untyped(super().get_help_option(ctx))
+
+
+class _Group(TyperGroup):
+    """A group of commands whose help shows `--help` without a type."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return _untyped(super().get_help_option(ctx))
+
+
 app = typer.Typer(
     name="fedgroup",
+    cls=_Group,
     help="Differentially private counts over many owners' location records.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
-app.command("synthesize")(synthesize.synthesize)
-app.command("group")(group.group)
-app.command("count")(query.count)
-app.command("sum")(query.sum_)
-app.command("avg")(query.avg)
-app.command("ledger")(ledger.ledger)
-app.command("experiment")(experiment.experiment)
+for name, command in {
+    "demo": demo.demo,
+    "synthesize": synthesize.synthesize,
+    "group": group.group,
+    "count": query.count,
+    "sum": query.sum_,
+    "avg": query.avg,
+    "ledger": ledger.ledger,
+    "experiment": experiment.experiment,
+}.items():
+    app.command(name, cls=_Command)(command)
 
 
-@app.callback()
-def version(show: Annotated[bool, typer.Option("--version", help="print the version", is_eager=True)] = False) -> None:
-    """Differentially private counts over many owners' location records."""
-    if show:
+def _print_version(asked: bool) -> None:
+    if asked:
         from fedgroup import __version__
 
         typer.echo(f"fedgroup {__version__}")
         raise typer.Exit
 
 
+_Version = Annotated[
+    bool, typer.Option("--version", help="print the version", metavar="", is_eager=True, callback=_print_version)
+]
+
+
+@app.callback()
+def whole(version: _Version = False) -> None:
+    """Differentially private counts over many owners' location records."""
+
+
 def main() -> None:
-    """Run a command; an error becomes one sentence on stderr and an exit code."""
+    """Run a command and exit; an error becomes one sentence on stderr and an exit code."""
     try:
-        app()
+        code = app(prog_name="fedgroup", standalone_mode=False)
+        sys.stdout.flush()
     except FedgroupError as error:
-        typer.echo(f"fedgroup: {error}", err=True)
-        sys.exit(error.exit_code)
+        _fail(str(error), error.exit_code)
+    except _UsageError as error:
+        _fail_usage(error)
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("interrupted", _INTERRUPTED)
     except BrokenPipeError:
-        sys.stderr.close()
+        # nobody reads on: leave without the complaint that the last flush would make
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except MemoryError:
+        _fail("this needs more memory than there is; take a coarser grid or fewer owners", 2)
+    except OSError as error:
+        _fail(f"{error.strerror or error}; try later", _TRY_LATER)
+    if code == _INTERRUPTED:
+        _fail("interrupted", _INTERRUPTED)
+    sys.exit(code or 0)
+
+
+def _fail(text: str, code: int) -> NoReturn:
+    typer.echo(f"fedgroup: {text}", err=True)
+    sys.exit(code)
+
+
+def _fail_usage(error: Any) -> NoReturn:
+    """Say in one line what was wrong with the words of the command."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(error.format_message())
+        sys.exit(error.exit_code)
+    asked = "fedgroup" if error.ctx is None else error.ctx.command_path
+    _fail(f"{' '.join(error.format_message().split()).rstrip('.')}; see '{asked} --help'", 2)
+
+
+def _untyped(option: Any) -> Any:
+    if option is not None:
+        option.metavar = ""
+    return option

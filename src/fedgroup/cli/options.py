@@ -4,120 +4,159 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-_COLUMNS = "Columns (found by their usual names)"
-_PRIVACY = "Privacy"
-_EVALUATION = 'Evaluation only: prints "private": false'
-_WHERE = "Where and when"
-_HOW = "How"
+OPTIONS = "Options"
+WHERE = "Where and when"
+WHAT = "What"
+PRIVACY = "Privacy"
+HOW = "How"
+COLUMNS = "Columns (found by their usual names)"
+EVALUATION = 'Evaluation only: prints "private": false'
 
 
-def _option(name: str, text: str, panel: str, metavar: str | None = None) -> typer.models.OptionInfo:
-    return typer.Option(name, help=text, rich_help_panel=panel, metavar=metavar)  # type: ignore[no-any-return]
+def option(panel: str, name: str, text: str, metavar: str) -> Any:
+    """Return an option that takes a value, shown in a panel of the help."""
+    return typer.Option(name, help=text, metavar=metavar, rich_help_panel=panel)
 
 
-@dataclass(frozen=True)
-class DataOptions:
-    """Which records, read how, under which protection."""
+def flag(panel: str, name: str, text: str) -> Any:
+    """Return an option that is there or not."""
+    return typer.Option(name, help=text, metavar="", rich_help_panel=panel, show_default=False)
 
-    data: Annotated[Path, typer.Argument(help="Parquet, CSV or SNAP check-in file (.txt, .gz)", show_default=False)]
-    domain: Annotated[
-        str | None,
-        _option(
-            "--domain", "the agreed public rectangle; needed unless the file's metadata states one", _WHERE, "W,S,E,N"
-        ),
-    ] = None
-    owner: Annotated[str | None, _option("--owner", "column of owner ids", _COLUMNS)] = None
-    x: Annotated[str | None, _option("--x", "column of x or longitude", _COLUMNS)] = None
-    y: Annotated[str | None, _option("--y", "column of y or latitude", _COLUMNS)] = None
-    time: Annotated[str | None, _option("--time", "column of times", _COLUMNS)] = None
-    planar: Annotated[
-        bool, typer.Option("--planar", help="read lon/lat columns as plain x and y", rich_help_panel=_COLUMNS)
-    ] = False
-    owner_list: Annotated[
-        Path | None, _option("--owner-list", "the public list of owners: Parquet, CSV, or one id per line", _COLUMNS)
-    ] = None
-    ledger: Annotated[Path | None, _option("--ledger", "file that keeps what was spent", _PRIVACY)] = None
-    budget: Annotated[float | None, _option("--budget", "epsilon every owner may spend in all", _PRIVACY)] = None
-    neighbours: Annotated[
-        str, _option("--neighbours", "what changes between neighbouring databases: add-remove or replace", _PRIVACY)
-    ] = "add-remove"
-    unit: Annotated[str, _option("--unit", "what is protected: one record, or all records of one owner", _PRIVACY)] = (
-        "record"
-    )
-    max_records: Annotated[
-        int | None, _option("--max-records", "with --unit owner: the most records one owner contributes", _PRIVACY)
-    ] = None
-    seed: Annotated[int | None, _option("--seed", "repeatable noise", _EVALUATION)] = None
-    float_laplace: Annotated[
-        bool,
-        typer.Option(
-            "--float-laplace", help="the paper's floating-point noise (needs --seed)", rich_help_panel=_EVALUATION
-        ),
-    ] = False
-    owners: Annotated[int | None, _option("--owners", "take that many owners at random", _EVALUATION)] = None
-    min_records: Annotated[
-        int, _option("--min-records", "with --owners: among those with at least that many records", _EVALUATION)
-    ] = 0
+
+def argument(text: str, metavar: str) -> Any:
+    """Return an argument that must be given."""
+    return typer.Argument(help=text, metavar=metavar, show_default=False)
+
+
+Domain = Annotated[
+    str | None,
+    option(WHERE, "--domain", "the agreed public rectangle, needed unless the file states one", "W,S,E,N"),
+]
+File = Path | None
+Name = str | None
 
 
 @dataclass(frozen=True)
 class RangeOptions:
     """One range, and optionally a time window."""
 
-    near: Annotated[str | None, _option("--near", "centre of a circle", _WHERE, "X,Y")] = None
-    within: Annotated[float | None, _option("--within", "its radius; metres for lon/lat", _WHERE)] = None
-    rectangle: Annotated[str | None, _option("--rectangle", "a rectangle", _WHERE, "W,S,E,N")] = None
-    polygon: Annotated[Path | None, _option("--polygon", "GeoJSON file with a Polygon or MultiPolygon", _WHERE)] = None
-    since: Annotated[
-        str | None, _option("--since", "only records from this time on (ISO, or seconds since 1970)", _WHERE)
-    ] = None
-    until: Annotated[str | None, _option("--until", "only records before this time", _WHERE)] = None
-
-
-@dataclass(frozen=True)
-class AskOptions:
-    """By which method, at what price."""
-
-    epsilon: Annotated[float | None, _option("--epsilon", "what the answer may cost every owner", _PRIVACY)] = None
-    method: Annotated[
-        str | None, _option("--method", "dp, fedgroup or exact; default: fedgroup with --plan, else dp", _HOW)
-    ] = None
-    plan: Annotated[Path | None, _option("--plan", "groups made by 'fedgroup group'", _HOW)] = None
-    in_group: Annotated[
-        str, _option("--in-group", "trusted: a group's leader sees its members' partial answers", _HOW)
-    ] = "trusted"
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="tell the expected error and the cost; spend nothing", rich_help_panel=_HOW),
-    ] = False
-    fresh: Annotated[
-        bool,
-        typer.Option("--fresh", help="ask anew and pay anew, even if this was asked before", rich_help_panel=_PRIVACY),
-    ] = False
-    repeat: Annotated[int, _option("--repeat", "that many fresh answers", _EVALUATION)] = 1
-    evaluate: Annotated[bool, typer.Option("--evaluate", help="add the true value", rich_help_panel=_EVALUATION)] = (
-        False
-    )
+    near: Annotated[Name, option(WHERE, "--near", "centre of a circle", "X,Y")] = None
+    within: Annotated[float | None, option(WHERE, "--within", "its radius; metres for lon/lat", "R")] = None
+    rectangle: Annotated[Name, option(WHERE, "--rectangle", "a rectangle", "W,S,E,N")] = None
+    polygon: Annotated[File, option(WHERE, "--polygon", "GeoJSON file with one polygon", "FILE")] = None
+    since: Annotated[Name, option(WHERE, "--since", "from this time on (ISO, or seconds since 1970)", "T")] = None
+    until: Annotated[Name, option(WHERE, "--until", "before this time", "T")] = None
 
 
 @dataclass(frozen=True)
 class MeasureOptions:
     """Which attribute, cut to what range."""
 
-    attribute: Annotated[str, _option("--attribute", "numeric column", _HOW)]
-    clip: Annotated[float, _option("--clip", "values are cut to 0..CLIP before they are summed", _HOW)]
-    signed: Annotated[bool, typer.Option("--signed", help="cut to -CLIP..CLIP instead", rich_help_panel=_HOW)] = False
+    attribute: Annotated[str, option(WHAT, "--attribute", "numeric column", "COLUMN")]
+    clip: Annotated[float, option(WHAT, "--clip", "values are cut to 0..CLIP before they are summed", "CLIP")]
+    signed: Annotated[bool, flag(WHAT, "--signed", "cut to -CLIP..CLIP instead")] = False
     resolution: Annotated[
-        float | None, _option("--resolution", "values are rounded to multiples of this; default about CLIP/1000", _HOW)
+        float | None,
+        option(WHAT, "--resolution", "values are rounded to multiples of U; default about CLIP/1000", "U"),
     ] = None
+
+
+@dataclass(frozen=True)
+class AskOptions:
+    """By which method, at what price."""
+
+    epsilon: Annotated[
+        float | None,
+        option(PRIVACY, "--epsilon", "what the answer may cost every owner, such as 0.3 (not for --method exact)", "E"),
+    ] = None
+    fresh: Annotated[bool, flag(PRIVACY, "--fresh", "ask anew and pay anew, even if this was asked before")] = False
+    dry_run: Annotated[bool, flag(PRIVACY, "--dry-run", "tell the expected error and the cost; spend nothing")] = False
+    method: Annotated[
+        Name,
+        option(HOW, "--method", "dp, fedgroup, or exact (evaluation); default: fedgroup with --plan, else dp", "NAME"),
+    ] = None
+    plan: Annotated[File, option(HOW, "--plan", "groups made by 'fedgroup group'", "FILE")] = None
+    in_group: Annotated[
+        str, option(HOW, "--in-group", "trusted: a group's leader sees its members' partial answers", "NAME")
+    ] = "trusted"
+
+
+@dataclass(frozen=True)
+class ProtectionOptions:
+    """Who is protected how far, and where spending is kept."""
+
+    ledger: Annotated[File, option(PRIVACY, "--ledger", "file that keeps what was spent", "FILE")] = None
+    budget: Annotated[float | None, option(PRIVACY, "--budget", "epsilon every owner may spend in all", "B")] = None
+    neighbours: Annotated[
+        str, option(PRIVACY, "--neighbours", "neighbouring databases differ by: add-remove or replace", "NAME")
+    ] = "add-remove"
+    unit: Annotated[
+        str, option(PRIVACY, "--unit", "protect one record, or one owner with all of its records", "NAME")
+    ] = "record"
+    max_records: Annotated[
+        int | None, option(PRIVACY, "--max-records", "with --unit owner: the most records one contributes", "K")
+    ] = None
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Which records, read how."""
+
+    data: Annotated[Path, argument("Parquet, CSV or SNAP check-in file (.txt, .gz)", "DATA")]
+    domain: Domain = None
+    owner: Annotated[Name, option(COLUMNS, "--owner", "owner ids", "COLUMN")] = None
+    x: Annotated[Name, option(COLUMNS, "--x", "x or longitude", "COLUMN")] = None
+    y: Annotated[Name, option(COLUMNS, "--y", "y or latitude", "COLUMN")] = None
+    time: Annotated[Name, option(COLUMNS, "--time", "times", "COLUMN")] = None
+    planar: Annotated[bool, flag(COLUMNS, "--planar", "read lon/lat columns as plain x and y")] = False
+    owner_list: Annotated[
+        File,
+        option(COLUMNS, "--owner-list", "the public list of owners: Parquet, CSV, or one id a line", "FILE"),
+    ] = None
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """What makes a result repeatable or comparable, and not private."""
+
+    seed: Annotated[int | None, option(EVALUATION, "--seed", "repeatable noise", "S")] = None
+    float_laplace: Annotated[
+        bool, flag(EVALUATION, "--float-laplace", "the paper's floating-point noise (needs --seed)")
+    ] = False
+    owners: Annotated[int | None, option(EVALUATION, "--owners", "take N owners at random", "N")] = None
+    min_records: Annotated[
+        int | None, option(EVALUATION, "--min-records", "with --owners: of those with at least K records", "K")
+    ] = None
+
+
+@dataclass(frozen=True)
+class TrialOptions:
+    """How an answer is compared with the truth."""
+
+    repeat: Annotated[
+        int | None, option(EVALUATION, "--repeat", "N fresh answers, each charged; 'value' is the first", "N")
+    ] = None
+    evaluate: Annotated[bool, flag(EVALUATION, "--evaluate", "add the true value")] = False
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """All that can be said about any question."""
+
+    where: RangeOptions
+    how: AskOptions
+    protection: ProtectionOptions
+    data: DataOptions
+    evaluation: EvaluationOptions
+    trial: TrialOptions
 
 
 @dataclass(frozen=True)
 class OutputOptions:
     """For people, or for programs."""
 
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object on stdout")] = False
+    json: Annotated[bool, flag(OPTIONS, "--json", "print one JSON object on stdout")] = False

@@ -1,4 +1,4 @@
-"""Talk and progress go to stderr; results go to stdout."""
+"""Talk and progress go to stderr; results go to stdout. Neither is wrapped: commands in it can be copied."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-talk = Console(stderr=True, highlight=False)
-result = Console(highlight=False)
+if TYPE_CHECKING:
+    from rich.table import Table
+
+talk = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+result = Console(highlight=False, markup=False, soft_wrap=True)
+
+_NATURAL_WIDTH = 10_000
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -19,9 +24,15 @@ def print_json(value: Mapping[str, Any]) -> None:
     result.file.write(json.dumps({name: _plain(item) for name, item in value.items()}) + "\n")
 
 
+def print_table(table: Table) -> None:
+    """Print a table, folded to the terminal where there is one, one line a row where there is none."""
+    width = None if result.is_terminal else _NATURAL_WIDTH
+    Console(file=result.file, highlight=False, markup=False, width=width).print(table)
+
+
 def notice(text: str) -> None:
     """Say something the user should know about the result."""
-    talk.print(f"[dim]note:[/dim] {text}", markup=True, soft_wrap=True)
+    talk.print(f"note: {text}", style="dim")
 
 
 @contextmanager

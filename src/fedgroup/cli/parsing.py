@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedgroup.errors import InvalidInput, InvalidQuery
@@ -34,28 +36,24 @@ def parse_domain(text: str | None, *, lonlat: bool) -> Box | None:
 
 def parse_grid(text: str) -> tuple[int, int]:
     """Return columns and rows of a grid written 10x10."""
-    columns, _, rows = text.lower().partition("x")
-    if not (columns.isdecimal() and rows.isdecimal()):
+    parts = re.fullmatch(r"([0-9]{1,9})[xX]([0-9]{1,9})", text)
+    if parts is None:
         raise InvalidInput(f"--grid takes COLUMNSxROWS such as 10x10, got {text!r}")
-    return int(columns), int(rows)
+    return int(parts[1]), int(parts[2])
 
 
 def parse_range(options: RangeOptions, *, lonlat: bool) -> Range:
     """Return the one range that was asked for."""
     from fedgroup.space import Circle, Rectangle
 
-    given = [
-        options.near is not None or options.within is not None,
-        options.rectangle is not None,
-        options.polygon is not None,
-    ]
-    if sum(given) != 1:
+    circle = options.near is not None or options.within is not None
+    if [circle, options.rectangle is not None, options.polygon is not None].count(True) != 1:
         raise InvalidQuery("ask about one range: --near X,Y --within R, or --rectangle W,S,E,N, or --polygon FILE")
     if options.rectangle is not None:
         west, south, east, north = parse_numbers(options.rectangle, 4, name="--rectangle", form="W,S,E,N")
         return Rectangle(west, south, east + 360 if lonlat and east <= west else east, north)
     if options.polygon is not None:
-        return _polygon(options)
+        return _polygon(options.polygon)
     if options.near is None or options.within is None:
         raise InvalidQuery("a circle needs both --near X,Y and --within R")
     x, y = parse_numbers(options.near, 2, name="--near", form="X,Y")
@@ -72,11 +70,10 @@ def parse_time(text: str | None) -> str | float | None:
         return text
 
 
-def _polygon(options: RangeOptions) -> Range:
+def _polygon(path: Path) -> Range:
     from fedgroup.space.ranges import range_from_geojson
 
-    assert options.polygon is not None  # noqa: S101  the caller looked
     try:
-        return range_from_geojson(options.polygon.read_text(encoding="utf-8"))
+        return range_from_geojson(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError):
-        raise InvalidQuery(f"the polygon file {options.polygon} cannot be read; give a GeoJSON file") from None
+        raise InvalidQuery(f"the polygon file {path} cannot be read; give a GeoJSON file") from None

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.options import OutputOptions
+from fedgroup.cli.options import OPTIONS, OutputOptions, argument, option
 from fedgroup.cli.output import print_json, result, working
 
 
 @grouped
 def synthesize(
-    out: Annotated[Path, typer.Argument(help="the Parquet file to write", show_default=False)],
+    out: Annotated[Path, argument("the Parquet file to write", "OUT.parquet")],
     output: OutputOptions,
-    owners: Annotated[int, typer.Option(help="how many owners")] = 1_000,
-    records_per_owner: Annotated[int, typer.Option(help="records per owner, on average")] = 20,
-    seed: Annotated[int, typer.Option(help="same seed, same file")] = 0,
+    owners: Annotated[int, option(OPTIONS, "--owners", "how many owners", "N")] = 1_000,
+    records_per_owner: Annotated[
+        int, option(OPTIONS, "--records-per-owner", "records per owner, on average", "K")
+    ] = 20,
+    seed: Annotated[int, option(OPTIONS, "--seed", "same seed, same file", "S")] = 0,
 ) -> None:
     """Write a synthetic city: districts, households, colleagues, fares and times, with its public domain."""
     with working(f"building a city of {owners:,} owners"):
-        from fedgroup.data.synthetic import SIZE_M, write_synthetic
+        from fedgroup.data.city import SIZE_M
+        from fedgroup.data.synthetic import write_synthetic
 
         write_synthetic(out, owners=owners, records_per_owner=records_per_owner, seed=seed)
     if output.json:
         print_json({"file": str(out), "owners": owners, "domain": [0, 0, SIZE_M, SIZE_M], "seed": seed})
-    else:
-        result.print(f"{out}: {owners:,} owners in a city of {SIZE_M / 1000:g} x {SIZE_M / 1000:g} km")
-        result.print(f"try: fedgroup count {out} --near {SIZE_M / 2:g},{SIZE_M / 2:g} --within 500 --epsilon 0.3")
+        return
+    file, centre = shlex.quote(str(out)), f"{SIZE_M / 2:g},{SIZE_M / 2:g}"
+    result.print(f"{out}: {owners:,} owners in a city of {SIZE_M / 1000:g} x {SIZE_M / 1000:g} km")
+    result.print(f"try: fedgroup count {file} --near {centre} --within 500 --epsilon 0.3")

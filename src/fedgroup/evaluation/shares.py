@@ -16,9 +16,9 @@ _BLOCK = 1 << 22
 class Shares:
     """`false_pair_share`: in-group pairs not truly above the threshold, among all in-group pairs.
 
-    `misplaced_share`: owners truly similar to less than half of the other members of their group, among all owners;
-    an owner alone is not misplaced. It is the honest figure for a trusted group, in which strangers would see each
-    other's exact counts: one large true group hides many misplaced owners in the share of pairs.
+    `misplaced_share`: owners truly similar to less than half of their group, themselves included, among all owners.
+    It is the honest figure for a large trusted group, in which strangers would see each other's exact counts and
+    which would hide them in the share of pairs. Two strangers in a pair are not misplaced, but a false pair.
     """
 
     false_pair_share: float
@@ -36,7 +36,7 @@ def judge(partition: Partition, vectors: npt.NDArray[np.int32], *, threshold: fl
             others = end - start - 1
             pairs += (others + 1) * others // 2
             similar += int(friends.sum()) // 2
-            misplaced += int((2 * friends < others).sum())
+            misplaced += int((2 * (friends + 1) < others + 1).sum())
     return Shares((pairs - similar) / pairs if pairs else 0.0, misplaced / max(1, partition.owners))
 
 

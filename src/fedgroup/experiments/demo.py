@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from fedgroup.data.city import SIZE_M
 from fedgroup.data.plans import Plan
-from fedgroup.data.synthetic import SIZE_M, synthesize
+from fedgroup.data.synthetic import synthesize
 from fedgroup.federation import Federation
 from fedgroup.messages import Answer
 from fedgroup.owner.records import Records
@@ -34,28 +36,32 @@ class Row:
 
 @dataclass(frozen=True)
 class DemoMethod:
-    """A method under the paper's name, and how it groups owners."""
+    """A method under the paper's name, and how it groups owners; no grouping leaves every owner alone."""
 
     name: str
     what: str
-    make_plan: Callable[[Federation, float], Plan | None]
+    grouping: Mapping[str, Any] | None
+    costs: bool = True
+
+    def make_plan(self, federation: Federation, epsilon: float) -> Plan | None:
+        """Return the method's plan, made at the price of `epsilon` where it costs anything."""
+        if self.grouping is None:
+            return None
+        return federation.group(epsilon=epsilon if self.costs else None, **self.grouping)
 
 
 METHODS = (
-    DemoMethod("DP", "every owner alone", lambda federation, epsilon: None),
-    DemoMethod("FG topcell", "owners whose largest noisy cell is the same", lambda f, e: f.group(epsilon=e)),
+    DemoMethod("DP", "every owner alone", None),
+    DemoMethod("FG topcell", "owners whose largest noisy cell is the same", {"graph": "topcell"}),
+    DemoMethod("FG noisy", "cliques of the noisy similarity graph", {"graph": "noisy", "algorithm": "dsatur"}),
     DemoMethod(
-        "FG noisy",
-        "cliques of the noisy similarity graph",
-        lambda f, e: f.group(epsilon=e, graph="noisy", algorithm="dsatur"),
-    ),
-    DemoMethod(
-        "FG-C", "cliques of the exact graph (not private)", lambda f, e: f.group(graph="exact", algorithm="greedy")
+        "FG-C", "cliques of the exact graph (not private)", {"graph": "exact", "algorithm": "greedy"}, costs=False
     ),
     DemoMethod(
         "FG-ExC",
         "largest cliques of the exact graph (not private)",
-        lambda f, e: f.group(graph="exact", algorithm="cliques"),
+        {"graph": "exact", "algorithm": "cliques"},
+        costs=False,
     ),
 )
 

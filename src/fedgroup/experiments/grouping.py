@@ -38,9 +38,16 @@ def settings_to_compare() -> list[Settings]:
 
 
 def grouping_quality(
-    records: Records, domain: Box, *, owners: int, min_records: int, grid: tuple[int, int], threshold: float,
-    epsilon: float, selections: int,
-) -> Iterator[Quality]:  # fmt: skip
+    records: Records,
+    domain: Box,
+    *,
+    owners: int,
+    min_records: int,
+    grid: tuple[int, int],
+    threshold: float,
+    epsilon: float,
+    selections: int,
+) -> Iterator[Quality]:
     """Yield how each setting groups, as means over `selections` selections of owners."""
     chosen = [select_owners(records, owners, min_records=min_records, seed=seed) for seed in range(selections)]
     for settings in settings_to_compare():
@@ -57,12 +64,5 @@ def _quality(settings: Settings, outcomes: np.ndarray[Any, np.dtype[np.float64]]
     groups, false_pairs, misplaced = outcomes.mean(axis=0)
     name = settings["estimate"] if settings["graph"] == "noisy" else settings["graph"]
     spread = float(outcomes[:, 0].std(ddof=1)) if len(outcomes) > 1 else 0.0
-    return Quality(
-        name,
-        settings.get("algorithm"),
-        settings.get("false_cells"),
-        float(groups),
-        spread,
-        float(false_pairs),
-        float(misplaced),
-    )
+    algorithm, cells = settings.get("algorithm"), settings.get("false_cells")
+    return Quality(name, algorithm, cells, float(groups), spread, float(false_pairs), float(misplaced))

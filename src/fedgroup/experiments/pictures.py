@@ -10,7 +10,9 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Circle as Ring
 
 from fedgroup.data.plans import Plan
 from fedgroup.experiments.demo import Row
@@ -32,11 +34,10 @@ def draw_city(records: Records, plan: Plan, circle: Circle, path: Path, *, group
     for rank, group in enumerate(largest):
         chosen = labels == group
         size = int(plan.partition.sizes[group])
-        axes.scatter(
-            records.x[chosen] / 1000, records.y[chosen] / 1000, s=4, linewidths=0, color=plt.get_cmap("tab20")(rank % 20),
-            label=f"{size} owners",
-        )  # fmt: skip
-    axes.add_patch(plt.Circle((circle.x / 1000, circle.y / 1000), circle.radius / 1000, fill=False, color=INK, lw=1.8))
+        colour = plt.get_cmap("tab20")(rank % 20)
+        x_km, y_km = records.x[chosen] / 1000, records.y[chosen] / 1000
+        axes.scatter(x_km, y_km, s=4, linewidths=0, color=colour, label=f"{size} owners")
+    axes.add_patch(Ring((circle.x / 1000, circle.y / 1000), circle.radius / 1000, fill=False, color=INK, lw=1.8))
     axes.set(aspect="equal", xlabel="km", ylabel="km", xlim=(0, 20), ylim=(0, 20))
     axes.set_title(f"{len(plan.owners):,} owners in {plan.groups:,} groups; the circle is one question", loc="left")
     axes.legend(
@@ -60,7 +61,7 @@ def draw_errors(rows: Sequence[Row], path: Path) -> None:
     _save(figure, path)
 
 
-def _figure(width: float, height: float) -> tuple[Figure, plt.Axes]:
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     figure, axes = plt.subplots(figsize=(width, height), layout="constrained")
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes

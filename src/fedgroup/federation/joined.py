@@ -15,7 +15,7 @@ from fedgroup.data.plans import Plan
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.federation.methods import Method, choose_method
-from fedgroup.federation.questions import Details, range_query
+from fedgroup.federation.questions import Details, range_query, require_known, some_epsilon
 from fedgroup.federation.repeats import from_store, question, repeat_key, to_store
 from fedgroup.messages import Answer, Expectation, Grouping, Kind, RangeQuery
 from fedgroup.owner.identity import as_ids, positions
@@ -68,14 +68,19 @@ class Federation:
             )
         if seed is not None and noise is not None:
             raise InvalidInput("give a seed or a source of noise, not both")
+        cap = None if budget is None else Epsilon.of(budget, name="budget")
         self.map = PublicMap(agreed, records.lonlat if lonlat is None else lonlat)
         self.protection = Protection(neighbours, unit, max_records)
-        self.ledger: Ledger = _opened(ledger, budget)
         self.private = not evaluation and seed is None and (noise is None or noise.private)
         self._records = records
         self._noise: NoiseSource = noise or (SecureNoise() if seed is None else SeededNoise(seed))
+        self._noise_name = _noise_name(noise, seed)
+        opened = _opened(ledger)
+        self.ledger: Ledger = opened
         self._owners = DataOwners(records, self.map, protection=self.protection, ledger=self.ledger, noise=self._noise)
         self._provider = Provider()
+        if cap is not None:
+            opened.set_cap(cap)
 
     def __repr__(self) -> str:
         return f"Federation({self.map.domain}, <private records>)"
@@ -105,6 +110,8 @@ class Federation:
         limits = self._limits(max_group_size, owner_limits)
         settings = GroupingSettings(graph, estimate, algorithm, threshold, false_cells, limits, leftovers)
         cells = grid if isinstance(grid, Grid) else self.map.grid(*grid)
+        if cells.box != self.map.domain:
+            raise InvalidInput(f"the grid must cut the domain {self.map.domain.sides}, got one of {cells.box.sides}")
         plan_id = secrets.token_hex(16)
         grouping = self._grouping(settings, cells, epsilon, plan_id)
         shown = {
@@ -122,7 +129,7 @@ class Federation:
             return self._exact_grouping(settings, grid)
         if epsilon is None:
             raise InvalidInput(f"grouping by the graph {settings.graph!r} needs an epsilon")
-        cost = Epsilon.of(epsilon)
+        cost = some_epsilon(epsilon)
         text = f"count vectors over {grid.columns}x{grid.rows} cells, for grouping"
         charge = Charge(cost, "setup", text, plan=plan_id)
         vectors = self._owners.describe(grid, epsilon=cost, charge=charge)
@@ -181,13 +188,7 @@ class Federation:
         """
         started = time.perf_counter()
         query, how = self._understood(kind, asked, epsilon, details)
-        repeat = details.get("repeat", 1)
-        if repeat < 1:
-            raise InvalidQuery(f"repeat must be at least 1, got {repeat}")
-        if how.name == "exact":
-            answer = self._exact_answer(query, how)
-        else:
-            answer = self._stored_or_new(query, how, fresh=details.get("fresh", False), repeat=repeat)
+        answer = self._exact_answer(query, how) if how.name == "exact" else self._stored_or_new(query, how, details)
         if details.get("evaluate", False):
             answer = replace(answer, true_value=self._truth(query), private=False)
         return replace(answer, seconds=time.perf_counter() - started)
@@ -201,8 +202,9 @@ class Federation:
             raise InvalidQuery(
                 "an exact answer has no expected error; leave the dry run out, or choose a private method"
             )
-        stored = self.ledger.stored_answer(self._key(query, how)) is not None
-        cost = NOTHING if stored else self.ledger.price(self._charges(query, how, 1))
+        repeat = details.get("repeat", 1)
+        stored = self._stored(query, how, details) is not None
+        cost = NOTHING if stored else self.ledger.price(self._charges(query, how, repeat))
         left = left_of(self.ledger.cap, self.ledger.spent())
         errors = user.expect(
             query,
@@ -212,7 +214,7 @@ class Federation:
         )
         return Expectation(
             kind=kind,
-            epsilon=float(query.epsilon),
+            epsilon=float(query.epsilon * repeat),
             charge=float(cost),
             stored=stored,
             method=how.name,
@@ -224,12 +226,13 @@ class Federation:
             errors=errors,
             left=None if left is None else float(left),
             affordable=left is None or cost <= left,
-            private=self.private and how.private,
+            private=self.private and how.private and repeat == 1,
         )
 
     def _understood(
         self, kind: Kind, asked: Range, epsilon: float | Epsilon | None, details: Details
     ) -> tuple[RangeQuery, Method]:
+        require_known(details)
         how = choose_method(
             details.get("method"),
             plan=details.get("plan"),
@@ -239,15 +242,20 @@ class Federation:
         query = range_query(kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.map)
         return query, how
 
-    def _stored_or_new(self, query: RangeQuery, how: Method, *, fresh: bool, repeat: int) -> Answer:
-        key = self._key(query, how)
-        stored = None if fresh or repeat > 1 else self.ledger.stored_answer(key)
+    def _stored_or_new(self, query: RangeQuery, how: Method, details: Details) -> Answer:
+        stored = self._stored(query, how, details)
         if stored is not None:
             return from_store(stored)
+        repeat = details.get("repeat", 1)
         answer = self._new_answer(query, how, repeat)
         if repeat == 1:
-            self.ledger.store_answer(key, to_store(answer))
+            self.ledger.store_answer(self._key(query, how), to_store(answer))
         return answer
+
+    def _stored(self, query: RangeQuery, how: Method, details: Details) -> Mapping[str, Any] | None:
+        if details.get("fresh", False) or details.get("repeat", 1) > 1:
+            return None
+        return self.ledger.stored_answer(self._key(query, how))
 
     def _new_answer(self, query: RangeQuery, how: Method, repeat: int) -> Answer:
         charges = self._charges(query, how, repeat)
@@ -318,16 +326,21 @@ class Federation:
             snapshot=self._records.snapshot,
             epoch=self.ledger.epoch,
             private=self.private,
+            noise=self._noise_name,
         )
 
 
-def _opened(ledger: str | os.PathLike[str] | SQLiteLedger | MemoryLedger | None, budget: float | None) -> Ledger:
-    opened = (
-        MemoryLedger() if ledger is None else SQLiteLedger(ledger) if isinstance(ledger, str | os.PathLike) else ledger
-    )
-    if budget is not None:
-        opened.set_cap(Epsilon.of(budget, name="budget"))
-    return opened
+def _opened(ledger: str | os.PathLike[str] | SQLiteLedger | MemoryLedger | None) -> SQLiteLedger | MemoryLedger:
+    if ledger is None:
+        return MemoryLedger()
+    return SQLiteLedger(ledger) if isinstance(ledger, str | os.PathLike) else ledger
+
+
+def _noise_name(noise: NoiseSource | None, seed: int | None) -> str:
+    """Return what tells noises apart; a weak source that was handed in is like no other."""
+    if noise is None:
+        return "private" if seed is None else f"seed {seed}"
+    return "private" if noise.private else secrets.token_hex(16)
 
 
 def _notes(query: RangeQuery) -> tuple[str, ...]:

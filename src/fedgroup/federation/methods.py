@@ -41,6 +41,8 @@ def choose_method(name: str | None, *, plan: Plan | None, in_group: str, owners:
         raise InvalidQuery(f"the method {name!r} is not built yet; use one of {', '.join(METHODS)}")
     if name not in METHODS:
         raise InvalidQuery(f"method is one of {', '.join(METHODS)}, got {name!r}")
+    if in_group not in ("trusted", "masked"):
+        raise InvalidQuery(f"in-group is trusted or masked, got {in_group!r}")
     if name == "fedgroup":
         return _fedgroup(plan, in_group, owners)
     if plan is not None:
@@ -58,7 +60,5 @@ def _fedgroup(plan: Plan | None, in_group: str, owners: OwnerIds) -> Method:
         raise InvalidQuery("the method 'fedgroup' needs a plan; make one with 'fedgroup group' or Federation.group")
     if in_group == "masked":
         raise InvalidQuery("in-group 'masked' is not built yet; use trusted")
-    if in_group != "trusted":
-        raise InvalidQuery(f"in-group is trusted or masked, got {in_group!r}")
     roster, partition = plan.aligned(owners)
     return Method("fedgroup", in_group, _TRUSTED, roster, positions(owners, roster), partition, plan)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from fedgroup.data.plans import Plan
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidQuery
 from fedgroup.messages import Kind, Measure, RangeQuery
+from fedgroup.owner.counting import times_of
 from fedgroup.owner.records import Records
 from fedgroup.owner.times import as_instant
 from fedgroup.space import PublicMap, Range
@@ -45,6 +46,27 @@ class Details(TypedDict, total=False):
     evaluate: bool
 
 
+_MEASURE = ("attribute", "clip", "signed", "resolution")
+
+
+def require_known(details: Details) -> None:
+    """Refuse details that do not exist: a misspelled time window would release the answer for all times."""
+    unknown = ", ".join(set(details) - set(Details.__annotations__))
+    if unknown:
+        raise InvalidQuery(f"a question has no {unknown}; it has {', '.join(Details.__annotations__)}")
+    repeat = details.get("repeat", 1)
+    if type(repeat) is not int or repeat < 1:
+        raise InvalidQuery(f"repeat must be a whole number of at least 1, got {repeat}")
+
+
+def some_epsilon(epsilon: float | Epsilon) -> Epsilon:
+    """Return an epsilon that noise can be calibrated to."""
+    cost = Epsilon.of(epsilon)
+    if cost == NOTHING:
+        raise InvalidQuery("epsilon must be greater than 0, got 0")
+    return cost
+
+
 def range_query(
     kind: Kind,
     asked: Range,
@@ -57,7 +79,7 @@ def range_query(
     """Return the query that a question stands for, or say what is wrong with it."""
     public_map.require_reachable(asked)
     since, until = details.get("since"), details.get("until")
-    return RangeQuery(
+    query = RangeQuery(
         kind,
         asked,
         _epsilon(epsilon, details),
@@ -65,6 +87,9 @@ def range_query(
         None if since is None else as_instant(since, name="since"),
         None if until is None else as_instant(until, name="until"),
     )
+    if query.since is not None or query.until is not None:
+        times_of(records)
+    return query
 
 
 def _epsilon(epsilon: float | Epsilon | None, details: Details) -> Epsilon:
@@ -72,14 +97,30 @@ def _epsilon(epsilon: float | Epsilon | None, details: Details) -> Epsilon:
         return NOTHING
     if epsilon is None:
         raise InvalidQuery("a private answer needs an epsilon, such as 0.3")
-    return Epsilon.of(epsilon)
+    return some_epsilon(epsilon)
 
 
 def _measure(kind: Kind, details: Details, records: Records) -> Measure | None:
     attribute, clip = details.get("attribute"), details.get("clip")
     if kind == "count":
+        if any(details.get(name) for name in _MEASURE):
+            raise InvalidQuery(f"count takes none of {', '.join(_MEASURE)}; ask for sum or avg")
         return None
     if attribute is None or clip is None:
         raise InvalidQuery(f"{kind} needs an attribute and a clip, the largest value a record may contribute")
     records.attribute(attribute)
-    return Measure(attribute, clip, details.get("signed", False), details.get("resolution"))
+    resolution = details.get("resolution")
+    return Measure(
+        attribute,
+        _number(clip, "clip"),
+        bool(details.get("signed", False)),
+        None if resolution is None else _number(resolution, "resolution"),
+    )
+
+
+def _number(value: Any, name: str) -> float:
+    """Return one spelling of a number, so that repeated questions are recognised."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidQuery(f"{name} must be a number, got {value!r}") from None

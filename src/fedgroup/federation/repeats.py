@@ -1,7 +1,7 @@
 """When a question is the same as an earlier one, its stored answer is given again, free of charge.
 
 The same means: same canonical range, kind, attribute, clip, resolution, time window, epsilon, method, plan, roster,
-epoch, protection and data. Anything else is a new release, and is charged.
+epoch, protection, noise and data. Anything else is a new release, and is charged.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ def repeat_key(
     snapshot: str,
     epoch: int,
     private: bool,
+    noise: str,
 ) -> str:
     """Return the name under which an answer is stored: equal for the same questions, different for all others.
 
-    The roster needs no entry of its own: it is the plan's owners (its id stands for them) and the data's (the snapshot).
+    The roster needs no entry: it is the plan's owners (its id stands for them) and the data's (the snapshot).
     """
     facts = [
         query.kind,
@@ -48,6 +49,7 @@ def repeat_key(
         snapshot,
         epoch,
         private,
+        noise,
     ]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from fedgroup.errors import InvalidQuery
 from fedgroup.messages import Measure, RangeQuery
 from fedgroup.owner.records import Records
+from fedgroup.owner.times import NO_TIME, Times
 from fedgroup.space import Grid, PublicMap
 
 Ints = npt.NDArray[np.int64]
@@ -56,6 +57,13 @@ def whole_units(values: npt.NDArray[np.float64], measure: Measure) -> Ints:
     return np.clip(units, -measure.units if measure.signed else 0, measure.units)
 
 
+def times_of(records: Records) -> Times:
+    """Return the time of each record; records without a time column cannot be asked about a time window."""
+    if records.time is None:
+        raise InvalidQuery("these records have no time column, so a time window cannot be asked; drop since and until")
+    return records.time
+
+
 @numba.njit(cache=True)
 def sum_by(label: npt.NDArray[np.int32], values: Ints, labels: int) -> Ints:
     """Return for each label the sum of its values, exactly."""
@@ -68,14 +76,10 @@ def sum_by(label: npt.NDArray[np.int32], values: Ints, labels: int) -> Ints:
 def _rows_in_range(records: Records, query: RangeQuery, public_map: PublicMap) -> Rows:
     chosen = public_map.contains(query.range, records.x, records.y)
     if query.since is not None or query.until is not None:
-        if records.time is None:
-            raise InvalidQuery(
-                "these records have no time column, so a time window cannot be asked; drop since and until"
-            )
-        first = np.iinfo(np.int64).min + 1 if query.since is None else query.since
-        chosen &= records.time >= first
+        time = times_of(records)
+        chosen &= time >= (NO_TIME + 1 if query.since is None else query.since)
         if query.until is not None:
-            chosen &= records.time < query.until
+            chosen &= time < query.until
     return np.flatnonzero(chosen)
 
 

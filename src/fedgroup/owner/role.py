@@ -10,8 +10,9 @@ from fedgroup.owner.counting import Ints, contributing, count_vectors, partial_a
 from fedgroup.owner.identity import Codes
 from fedgroup.owner.records import Records, require_degrees
 from fedgroup.privacy.budget import Charge, Ledger
+from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.noise import NoiseSource
-from fedgroup.privacy.release import disclose_to_leader, release_sums, release_vectors
+from fedgroup.privacy.release import disclose_to_leader, release_sums, release_vectors, scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.space import Grid, PublicMap
 
@@ -20,7 +21,8 @@ class DataOwners:
     """Every owner on this host, with its records, its ledger and its noise.
 
     Guarantee: nothing made from records leaves except through `privacy.release`, and only after its charge is
-               recorded. An exhausted owner refuses for all: nobody pays, nothing is released.
+               recorded. An exhausted owner refuses for all: nobody pays, nothing is released. What cannot be
+               answered is refused before it is charged.
     """
 
     def __init__(
@@ -39,8 +41,9 @@ class DataOwners:
 
     def describe(self, grid: Grid, *, epsilon: Epsilon, charge: Charge) -> NoisyVectors:
         """Return every owner's count vector over the grid, with noise on each cell."""
-        self._ledger.charge([charge])
+        require_drawable(scale_of_noise(self._protection.of_histogram(), epsilon))
         exact = count_vectors(self._records, grid, self._map)
+        self._ledger.charge([charge])
         return release_vectors(exact, grid=grid, epsilon=epsilon, protection=self._protection, noise=self._noise)
 
     def answer(
@@ -50,6 +53,8 @@ class DataOwners:
 
         Asked several times, it releases and charges as many independent answers.
         """
+        for scale in scales_of(query, self._protection).values():
+            require_drawable(scale)
         exact = partial_answers(self._records, query, self._map)
         cost = self._ledger.charge(charges)
         sums = self._leaders_sums(exact, partition, seats)

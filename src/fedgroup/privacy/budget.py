@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from fedgroup.epsilon import NANO, Epsilon
+from fedgroup.epsilon import LARGEST, NANO, Epsilon
 from fedgroup.errors import BudgetExhausted
+
+_NO_CAP = Epsilon(LARGEST * NANO)
 
 
 @dataclass(frozen=True)
@@ -102,16 +104,17 @@ class Spending:
 def settle(charges: Sequence[Charge], *, cap: Epsilon | None, before: Spending) -> Spending:
     """Return what `charges` add to the spending, or refuse them all.
 
-    Guarantee: no owner that pays ends above the cap.
+    Guarantee: no owner that pays ends above the cap; without a cap, none above the largest epsilon there is.
     """
     for_all = sum(charge.epsilon.nano for charge in charges if charge.owners is None)
     for_some: Counter[str] = Counter()
     for charge in charges:
-        for_some.update(dict.fromkeys(charge.owners or (), charge.epsilon.nano))
+        for owner in charge.owners or ():
+            for_some[owner] += charge.epsilon.nano
     payers = {"": 0, **before.for_some, **for_some} if for_all else for_some
     for owner in payers:
         spent = before.for_all + before.for_some.get(owner, 0)
-        _require_affordable(cap=cap, spent=spent, asked=for_all + for_some[owner])
+        _require_affordable(cap=cap or _NO_CAP, spent=spent, asked=for_all + for_some[owner])
     return Spending(for_all, for_some)
 
 
@@ -120,7 +123,7 @@ def left_of(cap: Epsilon | None, spent: Epsilon) -> Epsilon | None:
     return None if cap is None else Epsilon(max(0, cap.nano - spent.nano))
 
 
-def _require_affordable(*, cap: Epsilon | None, spent: int, asked: int) -> None:
-    if cap is not None and spent + asked > cap.nano:
+def _require_affordable(*, cap: Epsilon, spent: int, asked: int) -> None:
+    if spent + asked > cap.nano:
         left = max(0, cap.nano - spent)
         raise BudgetExhausted(asked=asked / NANO, left=left / NANO, cap=float(cap))

@@ -78,17 +78,8 @@ class NoiseSum:
         return min(1.0, float((weight * np.exp(log_phi) * kernel).sum() / math.pi))
 
     def half_width(self, confidence: float) -> float:
-        """Return the smallest h such that [-h, h] holds the sum with probability `confidence`; whole if the noise is."""
-        if self.count == 0 or self.standard_deviation == 0:
-            return 0.0
-        low, high = -1, 1
-        step = 1.0 if not self.continuous else max(self.standard_deviation * 1e-9, 1e-300)
-        while self.coverage(high * step) < confidence:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.coverage(middle * step) < confidence else (low, middle)
-        return high * step
+        """Return the smallest h, whole if the noise is, such that [-h, h] holds the sum as often as `confidence`."""
+        return _half_width(self, confidence)
 
     def mean_absolute(self) -> float:
         """Return the mean of the absolute value: the expected error of an answer."""
@@ -132,6 +123,20 @@ class NoiseSum:
     def _chord(self) -> float:
         """Translate a continuous frequency to the lattice's: (1-a)/sqrt(a) against 1/scale."""
         return self.law._lack / math.sqrt(self.law.a) * float(self.law.scale) if self.law.a > 0 else math.inf
+
+
+@lru_cache(maxsize=1024)
+def _half_width(noise: NoiseSum, confidence: float) -> float:
+    if noise.count == 0 or noise.standard_deviation == 0:
+        return 0.0
+    low, high = -1, 1
+    step = 1.0 if not noise.continuous else max(noise.standard_deviation * 1e-9, 1e-300)
+    while noise.coverage(high * step) < confidence:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if noise.coverage(middle * step) < confidence else (low, middle)
+    return high * step
 
 
 @lru_cache(maxsize=4)

@@ -1,7 +1,8 @@
-"""A ledger that lives as long as its process."""
+"""A ledger that lives as long as its process, and is of no use to another one."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fedgroup.epsilon import Epsilon
+from fedgroup.errors import LedgerUnavailable
 from fedgroup.privacy.budget import Charge, Entry, Spending, entry_of, settle
 
 
@@ -17,6 +19,7 @@ class MemoryLedger:
 
     def __init__(self, cap: Epsilon | None = None) -> None:
         self._cap = cap
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._for_all = 0
         self._for_some: Counter[str] = Counter()
@@ -39,6 +42,7 @@ class MemoryLedger:
 
     def charge(self, charges: Sequence[Charge]) -> Epsilon:
         """Record all of `charges`, or none and raise `BudgetExhausted`; return what one owner pays at most."""
+        self._require_own_process()
         with self._lock:
             due = self._due(charges)
             added = settle(due, cap=self.cap, before=Spending(self._for_all, self._for_some))
@@ -52,6 +56,11 @@ class MemoryLedger:
         """Return what one owner would pay at most for `charges`, without recording them."""
         with self._lock:
             return settle(self._due(charges), cap=None, before=Spending()).most
+
+    def _require_own_process(self) -> None:
+        """Refuse to spend in a forked process, which has a copy of the balances: both could spend what is left."""
+        if self._process != os.getpid():
+            raise LedgerUnavailable("a ledger in memory cannot be shared by processes; give ledger= a file")
 
     def _due(self, charges: Sequence[Charge]) -> list[Charge]:
         return [charge for charge in charges if charge.plan is None or charge.plan not in self._plans]

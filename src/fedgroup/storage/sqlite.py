@@ -3,6 +3,10 @@
 Guarantee: a charge is on disk (WAL, synchronous=FULL) before `charge` returns, so nothing is released that is not
            recorded; a process killed at any moment leaves either the whole charge or none of it.
 A charge that is alike for all owners is one row, whatever their number.
+
+SQLite's locks do not survive a fork: a child that inherits an open connection, even one it never touches, holds no
+lock on the file, and loses its charges when its parent closes it. So every ledger is closed just before a fork, and
+opened again by whoever uses it next.
 """
 
 from __future__ import annotations
@@ -11,6 +15,8 @@ import json
 import os
 import sqlite3
 import threading
+import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -42,10 +48,15 @@ class SQLiteLedger:
     """Balances, every question asked, and stored answers in a file that survives crashes."""
 
     def __init__(self, path: str | os.PathLike[str], *, busy_seconds: float = 60.0) -> None:
-        self.path = Path(path)
+        # absolute: a process may change its folder before it opens the file again
+        self.path = Path(path).absolute()
         self._busy_seconds = busy_seconds
-        self._lock = threading.RLock()
-        self._connection = self._open()
+        self._connection: sqlite3.Connection | None = None
+        if not self.path.parent.is_dir():
+            raise InvalidInput(f"there is no folder {self.path.parent} for the ledger; make it, or name another file")
+        with _ONE_AT_A_TIME:
+            self._connection = self._open(create=True)
+            _LEDGERS.add(self)
 
     @property
     def cap(self) -> Epsilon | None:
@@ -76,7 +87,8 @@ class SQLiteLedger:
             due = self._due(connection, charges)
             added = settle(due, cap=self.cap, before=self._spending(connection))
             for charge in due:
-                self._record(connection, charge)
+                self._write_entry(connection, charge)
+            self._add(connection, added)
             return added.most
 
     def price(self, charges: Sequence[Charge]) -> Epsilon:
@@ -112,9 +124,11 @@ class SQLiteLedger:
         return datetime.now(UTC).isoformat(timespec="seconds")
 
     def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._connection.close()
+        """Close the file; it is opened again when the ledger is used again."""
+        with _ONE_AT_A_TIME:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
 
     # --- inside a transaction -----------------------------------------------------------------------------------
 
@@ -131,24 +145,23 @@ class SQLiteLedger:
         some = connection.execute("SELECT owner, nano FROM spent_by_some WHERE epoch = ?", epoch)
         return Spending(0 if row is None else row[0], dict(some))
 
-    def _record(self, connection: sqlite3.Connection, charge: Charge) -> None:
-        nano = charge.epsilon.nano
+    def _write_entry(self, connection: sqlite3.Connection, charge: Charge) -> None:
         owners = None if charge.owners is None else len(charge.owners)
         connection.execute(
             "INSERT INTO entries (at, epoch, purpose, question, plan, nano, owners) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (self.now(), self.epoch, charge.purpose, charge.question, charge.plan, nano, owners),
+            (self.now(), self.epoch, charge.purpose, charge.question, charge.plan, charge.epsilon.nano, owners),
         )
-        if charge.owners is None:
-            connection.execute(
-                "INSERT INTO spent_by_all VALUES (?, ?) ON CONFLICT DO UPDATE SET nano = nano + excluded.nano",
-                (self.epoch, nano),
-            )
-        else:
-            epoch = self.epoch
-            connection.executemany(
-                "INSERT INTO spent_by_some VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET nano = nano + excluded.nano",
-                ((epoch, owner, nano) for owner in charge.owners),
-            )
+
+    def _add(self, connection: sqlite3.Connection, added: Spending) -> None:
+        epoch = self.epoch
+        connection.execute(
+            "INSERT INTO spent_by_all VALUES (?, ?) ON CONFLICT DO UPDATE SET nano = nano + excluded.nano",
+            (epoch, added.for_all),
+        )
+        connection.executemany(
+            "INSERT INTO spent_by_some VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET nano = nano + excluded.nano",
+            ((epoch, owner, nano) for owner, nano in added.for_some.items()),
+        )
 
     def _note(self, connection: sqlite3.Connection, text: str) -> None:
         connection.execute(
@@ -165,56 +178,86 @@ class SQLiteLedger:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _foreign_errors(self.path):
+        with _ONE_AT_A_TIME, _foreign_errors(self.path):
             yield self._connected()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Hold the file's only write lock; commit to disk, or roll everything back on any error."""
-        with self._lock, _foreign_errors(self.path):
+        with _ONE_AT_A_TIME, _foreign_errors(self.path):
             connection = self._connected()
-            connection.execute("BEGIN IMMEDIATE")
             try:
+                connection.execute("BEGIN IMMEDIATE")
                 yield connection
+                connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
 
     def _connected(self) -> sqlite3.Connection:
-        if self._process != os.getpid():
-            # SQLite connections must not cross a fork.
-            self._lock = threading.RLock()
-            self._connection = self._open()
+        if self._connection is None:
+            # a file that vanished is not made anew: what it recorded would be spent again
+            self._connection = self._open(create=False)
         return self._connection
 
-    def _open(self) -> sqlite3.Connection:
-        self._process = os.getpid()
+    def _open(self, *, create: bool) -> sqlite3.Connection:
         with _foreign_errors(self.path):
             connection = sqlite3.connect(
-                self.path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
+                f"{self.path.as_uri()}?mode={'rwc' if create else 'rw'}",
+                uri=True,
+                timeout=self._busy_seconds,
+                isolation_level=None,
+                check_same_thread=False,
             )
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            _prepare(connection, self.path)
+            try:
+                connection.execute("PRAGMA synchronous = FULL")
+                _prepare(connection, self.path)
+                _write_ahead(connection, self._busy_seconds)
+            except BaseException:
+                connection.close()
+                raise
             return connection
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Lay out a new file; refuse one that is something else."""
-    connection.execute("BEGIN IMMEDIATE")
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if tables == 0:
-        for statement in _SCHEMA.split(";\n"):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
-    connection.execute("COMMIT")
-    if tables and (application != _APPLICATION_ID or version != _SCHEMA_VERSION):
-        connection.close()
+    """Lay out a new file; refuse one that is something else, and leave it as it is."""
+    found = _marks(connection)
+    if found == (0, 0, 0):
+        connection.execute("BEGIN IMMEDIATE")
+        if _marks(connection) == found:
+            for statement in _SCHEMA.split(";\n"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+        found = _marks(connection)
+    if found[:2] != (_APPLICATION_ID, _SCHEMA_VERSION):
         raise InvalidInput(f"{path} is not a fedgroup ledger of version {_SCHEMA_VERSION}; name another file")
+
+
+def _marks(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Return whose file this is, of which version, and how many tables it has; an empty file has none of these."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return application, version, tables
+
+
+def _write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
+    """Make SQLite keep a write-ahead log; it gives up at once where another process does the same, so ask again."""
+    deadline = time.monotonic() + busy_seconds
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            if mode != "wal":
+                raise sqlite3.OperationalError("no write-ahead log can be kept there; use a local disk")
+            return
 
 
 @contextmanager
@@ -228,3 +271,29 @@ def _foreign_errors(path: Path) -> Iterator[None]:
         ) from None
     except sqlite3.DatabaseError as error:
         raise InvalidInput(f"{path} is not a usable ledger ({error}); restore it from a backup") from None
+
+
+_ONE_AT_A_TIME = threading.RLock()
+"""Held while a ledger is used: threads take turns, and no fork happens meanwhile."""
+
+_LEDGERS: weakref.WeakSet[SQLiteLedger] = weakref.WeakSet()
+"""Every ledger of this process. SQLite keeps its locks per process, so these cannot be kept per ledger either."""
+
+
+def _before_fork() -> None:
+    _ONE_AT_A_TIME.acquire()
+    for ledger in list(_LEDGERS):
+        ledger.close()
+
+
+def _after_fork_in_parent() -> None:
+    _ONE_AT_A_TIME.release()
+
+
+def _after_fork_in_child() -> None:
+    global _ONE_AT_A_TIME
+    _ONE_AT_A_TIME = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -157,7 +157,10 @@ def _label_within_limits(clique: Labels, limits: GroupLimits, labels: Labels, gr
 
 @numba.njit(cache=True)
 def degeneracy_order(offsets: Offsets, neighbours: Neighbours) -> tuple[Labels, Labels]:
-    """Return the owners, each with the fewest neighbours among those after it, and each owner's place (Matula 1983)."""
+    """Return the owners, none followed by more neighbours than its core number, and each owner's place.
+
+    Batagelj and Zaversnik 2003: the owner with the fewest neighbours left goes next, in O(owners + edges).
+    """
     m = len(offsets) - 1
     degree = (offsets[1:] - offsets[:-1]).astype(np.int32)
     order = np.argsort(degree, kind="mergesort").astype(np.int32)

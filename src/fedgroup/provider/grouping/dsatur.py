@@ -33,8 +33,9 @@ def dsatur_labels(graph: SimilarityGraph, limits: Limits | None = None) -> Label
     """Return each owner's group, with at most as many groups as `greedy_labels` makes."""
     limit = limits_per_owner(limits, graph.owners)
     by_id = greedy_labels(graph, limits, compiled=True)
-    by_saturation = _saturation_labels(graph.offsets, graph.neighbours, limit, _fewest_similar_first(graph))
-    best = by_id if by_id.max(initial=0) < by_saturation.max(initial=0) else by_saturation
+    # Owners that accept only small groups close a group to all others, so it can pay to place them last.
+    by_limit = greedy_labels(graph, limits, order=np.argsort(-limit, kind="stable").astype(np.int32), compiled=True)
+    best = min(saturation_labels(graph, limit), by_limit, by_id, key=lambda labels: int(labels.max(initial=0)))
     for turn in range(passes(graph)):
         best = first_fit_labels(graph.offsets, graph.neighbours, limit, _group_by_group(best, turn))
     return numbered_by_lowest_member(best)
@@ -45,8 +46,10 @@ def passes(graph: SimilarityGraph) -> int:
     return max(4, min(MOST_PASSES, NEIGHBOURS_READ // (2 * graph.edges + graph.owners + 1)))
 
 
-def _fewest_similar_first(graph: SimilarityGraph) -> Labels:
-    return np.argsort(np.diff(graph.offsets), kind="stable").astype(np.int32)
+def saturation_labels(graph: SimilarityGraph, limits: GroupLimits) -> Labels:
+    """Return each owner's group by first-fit in saturation order alone."""
+    fewest_similar_first = np.argsort(np.diff(graph.offsets), kind="stable").astype(np.int32)
+    return _labels_by_saturation(graph.offsets, graph.neighbours, limits, fewest_similar_first)
 
 
 def _group_by_group(labels: Labels, turn: int) -> Labels:
@@ -76,7 +79,7 @@ def _strided(groups: int, turn: int) -> Offsets:
 
 
 @numba.njit(cache=True)
-def _saturation_labels(offsets: Offsets, neighbours: Neighbours, limits: GroupLimits, by_rank: Labels) -> Labels:
+def _labels_by_saturation(offsets: Offsets, neighbours: Neighbours, limits: GroupLimits, by_rank: Labels) -> Labels:
     """Return each owner's group by first-fit in saturation order, ties in the order `by_rank`."""
     m = len(limits)
     labels = np.full(m, -1, np.int32)

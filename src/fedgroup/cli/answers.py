@@ -1,0 +1,74 @@
+"""Answers and expectations, for people and for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from fedgroup.cli.output import notice, number, print_json, result
+
+if TYPE_CHECKING:
+    from fedgroup.cli.options import TrialOptions
+    from fedgroup.messages import Answer, Expectation
+
+_FIELDS = (
+    "value", "interval", "confidence", "epsilon", "method", "in_group", "trust", "groups", "owners", "heard", "missing",
+    "private", "seconds", "stored", "charged", "asked_at",
+)  # fmt: skip
+
+
+def say_answer(answer: Answer, trial: TrialOptions, *, as_json: bool) -> None:
+    """Print an answer, with what was asked for its evaluation."""
+    for note in answer.notes:
+        notice(note)
+    private = answer.private and trial.repeat is None
+    values = () if trial.repeat is None else answer.values or (answer.value,)
+    if as_json:
+        facts = asdict(answer)
+        shown = {name: facts[name] for name in _FIELDS} | {"private": private}
+        shown |= {"values": values} if values else {}
+        shown |= {"true_value": answer.true_value} if trial.evaluate else {}
+        print_json(shown)
+        return
+    _print_value(answer)
+    if len(values) > 1:
+        result.print(f"all {len(values)} answers: {'  '.join(number(value) for value in values)}")
+    if trial.evaluate:
+        result.print(f"true value: {number(answer.true_value)}")
+    _print_price(answer)
+    result.print(answer.trust if private else f"{answer.trust}; this answer is not private")
+
+
+def say_expectation(expected: Expectation, *, as_json: bool) -> None:
+    """Print what an answer would be like."""
+    if as_json:
+        only = expected.errors.get(expected.kind)
+        errors = {"expected_error": only and only.mean_absolute, "half_width": only and only.half_width}
+        print_json(asdict(expected) | errors | {"dry_run": True})
+        return
+    for part, error in expected.errors.items():
+        average, most = number(error.mean_absolute), number(error.half_width)
+        result.print(f"{part}: off by {average} on average, by at most {most} in 95 %")
+    left = "nothing is capped" if expected.left is None else f"{expected.left:g} is left"
+    verdict = "" if expected.affordable else ": it would be refused"
+    result.print(f"{expected.method}: {_noises(expected)}; cost {expected.charge:g}, {left}{verdict}")
+    result.print("nothing was spent")
+
+
+def _print_value(answer: Answer) -> None:
+    low, high = answer.interval
+    exact = "exactly" if answer.method == "exact" else f"95 %: {number(low)} to {number(high)}"
+    result.print(f"{number(answer.value)}   {exact}", style="bold")
+
+
+def _print_price(answer: Answer) -> None:
+    cost = "an earlier answer, free" if answer.stored else f"epsilon {answer.epsilon:g}"
+    took = f"{answer.seconds * 1000:.0f} ms"
+    if answer.method == "exact":
+        result.print(f"exact: no noise for {answer.owners:,} owners, {cost}, {took}")
+    else:
+        result.print(f"{answer.method}: {_noises(answer)}, {cost}, {took}")
+
+
+def _noises(told: Answer | Expectation) -> str:
+    return f"{told.groups:,} noises for {told.owners:,} owners"

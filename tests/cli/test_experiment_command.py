@@ -1,0 +1,49 @@
+"""`fedgroup experiment`."""
+
+from __future__ import annotations
+
+import pytest
+
+SMALL = ("--owners", 20, "--min-records", 2, "--selections", 2, "--grid", "3x3")
+
+
+def test_grouping_compares_graphs_algorithms_and_false_cells(fedgroup, city):
+    facts = fedgroup("experiment", "grouping", "--data", city, *SMALL, "--json").json
+    assert (facts["name"], facts["private"]) == ("grouping", False)
+    assert {row["graph"] for row in facts["rows"]} == {"exact", "raw", "thresholded", "topcell"}
+    for row in facts["rows"]:
+        assert 1 <= row["groups"] <= 20
+        assert 0 <= row["misplaced_share"] <= 1
+    exact = [row for row in facts["rows"] if row["graph"] == "exact"]
+    assert [row["false_pair_share"] for row in exact] == [0, 0]
+
+
+def test_people_read_a_table(fedgroup, city):
+    ran = fedgroup("experiment", "grouping", "--data", city, *SMALL)
+    assert ran.code == 0
+    assert "misplaced" in ran.out
+    assert ran.err == ""
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("nonsense",),
+        ("all",),
+        ("grouping", "--selections", 0),
+        ("grouping", "--owners", 10_000),
+        ("grouping", "--grid", "3"),
+        ("grouping", "--epsilon", 0),
+        ("grouping", "--threshold", 1),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(fedgroup, city, wrong):
+    ran = fedgroup("experiment", *wrong, "--data", city)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("fedgroup: ")
+
+
+def test_data_is_needed(fedgroup):
+    ran = fedgroup("experiment", "grouping")
+    assert ran.code == 2
+    assert "--data" in ran.err

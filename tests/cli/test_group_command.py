@@ -1,0 +1,108 @@
+"""`fedgroup group`."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+FACTS = {
+    "owners", "groups", "largest_group", "edges", "secure_comparisons", "pairs", "epsilon", "graph", "estimate",
+    "algorithm", "grid", "threshold", "domain", "guarantee", "private", "seconds",
+}  # fmt: skip
+
+
+def test_topcell_is_the_default_and_says_null_where_graphs_have_more(fedgroup, city):
+    facts = fedgroup("group", city, "--epsilon", 0.3, "--json").json
+    assert set(facts) == FACTS
+    assert facts["graph"] == "topcell"
+    assert facts["grid"] == "10x10"
+    assert [facts[name] for name in ("edges", "pairs", "secure_comparisons", "estimate", "algorithm")] == [None] * 5
+    assert facts["owners"] == 60
+    assert 1 <= facts["groups"] <= 60
+    assert facts["epsilon"] == 0.3
+    assert facts["domain"] == [0, 0, 20_000, 20_000]
+    assert facts["private"] is True
+
+
+def test_a_noisy_graph_tells_its_edges_pairs_estimate_and_algorithm(fedgroup, city):
+    facts = fedgroup("group", city, "--epsilon", 0.5, "--graph", "noisy", "--grid", "4x3", "--json").json
+    assert set(facts) == FACTS
+    assert facts["pairs"] == 60 * 59 // 2
+    assert 0 <= facts["edges"] <= facts["pairs"]
+    assert (facts["estimate"], facts["algorithm"], facts["grid"], facts["threshold"]) == ("thresholded", "greedy", "4x3", 0.5)  # fmt: skip
+
+
+def test_the_exact_graph_costs_nothing_and_is_not_private(fedgroup, city, ledger, spent):
+    facts = fedgroup("group", city, "--graph", "exact", "--algorithm", "dsatur", "--ledger", ledger, "--json").json
+    assert (facts["epsilon"], facts["private"], spent()) == (0, False, 0)
+
+
+def test_evaluate_adds_the_shares_and_takes_the_privacy(fedgroup, city):
+    facts = fedgroup("group", city, "--graph", "exact", "--evaluate", "--json").json
+    assert set(facts) == FACTS | {"false_pair_share", "misplaced_share"}
+    assert (facts["false_pair_share"], facts["private"]) == (0, False)
+
+
+def test_a_seed_makes_groups_repeatable_and_not_private(fedgroup, city):
+    first, second = (fedgroup("group", city, "--epsilon", 0.5, "--seed", 3, "--json").json for _ in range(2))
+    assert first | {"seconds": 0} == second | {"seconds": 0}
+    assert first["private"] is False
+
+
+def test_no_group_outgrows_its_limit(fedgroup, city):
+    assert fedgroup("group", city, "--epsilon", 2, "--max-group-size", 3, "--json").json["largest_group"] <= 3
+
+
+def test_owners_limits_are_read_from_a_file(fedgroup, city, tmp_path):
+    limits = tmp_path / "limits.csv"
+    pa.csv.write_csv(pa.table({"owner": range(60), "limit": [2] * 60}), limits)
+    facts = fedgroup("group", city, "--graph", "exact", "--owner-limits", limits, "--json").json
+    assert facts["largest_group"] == 2
+
+
+def test_the_plan_names_every_owner_once(fedgroup, city, plan):
+    table = pq.read_table(plan)
+    assert table.column_names == ["owner", "group"]
+    assert sorted(table["owner"].to_pylist()) == list(range(60))
+
+
+def test_people_read_sizes_price_and_what_to_do_next(fedgroup, city):
+    ran = fedgroup("group", city, "--epsilon", 0.5)
+    assert ran.out.startswith("60 owners in ")
+    assert "--out PLAN.parquet" in ran.out
+    assert "nothing is capped" in ran.err
+
+
+def test_a_file_that_cannot_be_written_costs_nothing(fedgroup, city, ledger, spent, tmp_path):
+    for out in (tmp_path, tmp_path / "nowhere" / "plan.parquet"):
+        ran = fedgroup("group", city, "--epsilon", 1, "--ledger", ledger, "--out", out)
+        assert (ran.code, spent()) == (2, 0)
+
+
+def test_a_budget_that_is_too_small_refuses_and_saves_nothing(fedgroup, city, ledger, spent, tmp_path):
+    out = tmp_path / "plan.parquet"
+    ran = fedgroup("group", city, "--epsilon", 1, "--ledger", ledger, "--budget", 0.5, "--out", out)
+    assert (ran.code, spent(), out.exists()) == (3, 0, False)
+    assert ran.err.startswith("fedgroup: ")
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [("--graph", "hybrid"), ("--graph", "secure"), ("--leftovers", "cohort")],
+)
+def test_what_is_not_built_says_so(fedgroup, city, missing):
+    ran = fedgroup("group", city, "--epsilon", 1, *missing)
+    assert (ran.code, ran.out) == (2, "")
+    assert "not built yet" in ran.err
+
+
+def test_topcell_refuses_an_algorithm(fedgroup, city):
+    assert fedgroup("group", city, "--epsilon", 1, "--algorithm", "greedy").code == 2
+
+
+def test_epsilon_is_needed_unless_the_graph_is_exact(fedgroup, city):
+    ran = fedgroup("group", city)
+    assert ran.code == 2
+    assert "needs an epsilon" in ran.err

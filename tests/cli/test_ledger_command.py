@@ -1,0 +1,63 @@
+"""`fedgroup ledger`."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+CIRCLE = ("--near", "10000,10000", "--within", "3000")
+
+
+@pytest.fixture
+def used(fedgroup, city, ledger):
+    assert fedgroup("count", city, *CIRCLE, "--epsilon", 0.25, "--ledger", ledger, "--budget", 1).code == 0
+    return ledger
+
+
+def test_json_tells_the_balance_and_every_question(fedgroup, used):
+    facts = fedgroup("ledger", used, "--json").json
+    assert (facts["epoch"], facts["budget"], facts["spent"], facts["left"]) == (0, 1, 0.25, 0.75)
+    asked = facts["entries"][-1]
+    assert set(asked) == {"at", "epoch", "purpose", "question", "epsilon", "owners"}
+    assert (asked["purpose"], asked["epsilon"], asked["owners"]) == ("query", 0.25, "all")
+    assert asked["question"] == "count within 3000 of 10000,10000"
+
+
+def test_people_read_each_question_on_one_line(fedgroup, used):
+    ran = fedgroup("ledger", used)
+    assert sum("count within 3000 of 10000,10000" in line for line in ran.out.splitlines()) == 1
+    assert ran.out.rstrip().endswith("epoch 0: spent 0.25 of 1, 0.75 left")
+
+
+def test_a_new_epoch_begins_with_a_fresh_balance_and_keeps_the_past(fedgroup, used):
+    facts = fedgroup("ledger", used, "--new-epoch", "--json").json
+    assert (facts["epoch"], facts["spent"], facts["left"]) == (1, 0, 1)
+    assert 0.25 in [entry["epsilon"] for entry in facts["entries"]]
+
+
+def test_a_ledger_without_a_budget_says_so(fedgroup, city, ledger):
+    fedgroup("count", city, *CIRCLE, "--epsilon", 0.5, "--ledger", ledger)
+    facts = fedgroup("ledger", ledger, "--json").json
+    assert (facts["budget"], facts["left"], facts["spent"]) == (None, None, 0.5)
+    assert "nothing is capped" in fedgroup("ledger", ledger).out
+
+
+def test_what_is_no_ledger_is_refused_and_left_as_it_was(fedgroup, city, tmp_path):
+    before = city.read_bytes()
+    for wrong in (tmp_path / "missing.db", tmp_path, city):
+        ran = fedgroup("ledger", wrong)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.startswith("fedgroup: ")
+    assert city.read_bytes() == before
+    assert not (tmp_path / "missing.db").exists()
+
+
+def test_a_ledger_that_cannot_be_written_asks_to_try_later(fedgroup, city, used, monkeypatch):
+    monkeypatch.setattr("fedgroup.storage.sqlite.SQLiteLedger.__init__.__kwdefaults__", {"busy_seconds": 0.05})
+    with closing(sqlite3.connect(used, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        ran = fedgroup("count", city, *CIRCLE, "--epsilon", 0.25, "--ledger", used)
+    assert (ran.code, ran.out) == (75, "")
+    assert "try later" in ran.err

@@ -1,0 +1,224 @@
+"""`fedgroup count`, `sum` and `avg`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from fedgroup.data.files import read
+
+CIRCLE = ("--near", "10000,10000", "--within", "3000")
+FARE = ("--attribute", "fare", "--clip", "50")
+CONTRACT = {
+    "value", "interval", "confidence", "epsilon", "method", "in_group", "groups", "owners", "heard", "missing",
+    "private", "seconds",
+}  # fmt: skip
+
+
+@pytest.fixture
+def degrees(tmp_path):
+    """Two texts as owners, in degrees, one of them 700 m from the other."""
+    path = tmp_path / "degrees.csv"
+    pa.csv.write_csv(pa.table({"user": ["a", "b"], "lon": [13.4, 13.41], "lat": [52.5, 52.5]}), path)
+    return path
+
+
+@pytest.mark.parametrize(("kind", "measure"), [("count", ()), ("sum", FARE), ("avg", FARE)])
+def test_json_has_every_field_of_the_contract(fedgroup, city, kind, measure):
+    facts = fedgroup(kind, city, *CIRCLE, *measure, "--epsilon", 0.3, "--json").json
+    assert set(facts) >= CONTRACT
+    assert not {"values", "true_value"} & set(facts)
+    assert facts["interval"][0] <= facts["value"] <= facts["interval"][1]
+    assert [facts[name] for name in ("confidence", "epsilon", "method", "in_group")] == [0.95, 0.3, "dp", None]
+    assert [facts[name] for name in ("groups", "owners", "heard", "missing")] == [60, 60, 60, 0]
+    assert facts["private"] is True
+    assert facts["seconds"] >= 0
+
+
+def test_a_count_is_a_whole_number(fedgroup, city):
+    facts = fedgroup("count", city, *CIRCLE, "--epsilon", 0.3, "--json").json
+    assert all(isinstance(number, int) for number in (facts["value"], *facts["interval"]))
+
+
+@pytest.mark.parametrize(("kind", "measure"), [("count", ()), ("sum", FARE), ("avg", FARE)])
+def test_exact_costs_nothing_and_its_interval_is_its_value(fedgroup, city, kind, measure):
+    facts = fedgroup(kind, city, *CIRCLE, *measure, "--method", "exact", "--json").json
+    assert facts["interval"] == [facts["value"]] * 2
+    assert (facts["epsilon"], facts["private"]) == (0, False)
+
+
+def test_exact_counts_the_records_in_the_circle(fedgroup, city):
+    records = read(city)
+    inside = np.hypot(records.x - 10_000, records.y - 10_000) < 3000
+    assert fedgroup("count", city, *CIRCLE, "--method", "exact", "--json").json["value"] == inside.sum()
+
+
+def test_rectangles_and_polygons_ask_the_same_question(fedgroup, city, tmp_path):
+    shape = tmp_path / "shape.geojson"
+    ring = [[0, 0], [9000, 0], [9000, 9000], [0, 9000], [0, 0]]
+    shape.write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
+    by_sides = fedgroup("count", city, "--rectangle", "0,0,9000,9000", "--method", "exact", "--json").json
+    by_shape = fedgroup("count", city, "--polygon", shape, "--method", "exact", "--json").json
+    assert by_sides["value"] == by_shape["value"] > 0
+
+
+def test_times_cut_the_records_into_two_parts(fedgroup, city):
+    def counted(*when):
+        return fedgroup("count", city, *CIRCLE, "--method", "exact", "--json", *when).json["value"]
+
+    noon = "2026-01-15T12:00"
+    before, after = counted("--until", noon), counted("--since", noon)
+    assert 0 < before < counted() == before + after
+
+
+def test_a_seed_makes_the_value_repeatable_and_not_private(fedgroup, city):
+    first, second, other = (
+        fedgroup("count", city, *CIRCLE, "--epsilon", 0.01, "--seed", seed, "--json").json for seed in (5, 5, 6)
+    )
+    assert first["value"] == second["value"] != other["value"]
+    assert first["private"] is False
+
+
+def test_evaluate_adds_the_true_value_and_takes_the_privacy(fedgroup, city):
+    facts = fedgroup("count", city, *CIRCLE, "--epsilon", 0.3, "--evaluate", "--json").json
+    exact = fedgroup("count", city, *CIRCLE, "--method", "exact", "--json").json
+    assert facts["true_value"] == exact["value"]
+    assert facts["private"] is False
+
+
+def test_the_mean_of_nothing_is_null_and_its_true_value_too(fedgroup, city):
+    nothing = ("--near", "10000,10000", "--within", "1e-9")
+    facts = fedgroup("avg", city, *nothing, *FARE, "--method", "exact", "--evaluate", "--json").json
+    assert (facts["value"], facts["true_value"]) == (None, None)
+
+
+def test_repeat_gives_that_many_values_and_the_price_of_all(fedgroup, city, ledger, spent):
+    facts = fedgroup("count", city, *CIRCLE, "--epsilon", 0.3, "--repeat", 5, "--ledger", ledger, "--json").json
+    assert len(facts["values"]) == 5
+    assert len(set(facts["values"])) > 1
+    assert facts["value"] == facts["values"][0]
+    assert (facts["epsilon"], facts["private"], spent()) == (1.5, False, 1.5)
+
+
+def test_repeat_once_is_still_a_fresh_answer_for_evaluation(fedgroup, city, ledger, spent):
+    ask = ("count", city, *CIRCLE, "--epsilon", 0.25, "--ledger", ledger, "--repeat", 1, "--json")
+    facts = [fedgroup(*ask).json for _ in range(2)]
+    assert [len(f["values"]) for f in facts] == [1, 1]
+    assert [f["private"] for f in facts] == [False, False]
+    assert spent() == 0.5
+
+
+def test_a_dry_run_tells_the_error_and_spends_nothing(fedgroup, city, ledger, spent):
+    ask = ("count", city, *CIRCLE, "--epsilon", 0.3, "--ledger", ledger, "--budget", 1, "--dry-run")
+    facts = fedgroup(*ask, "--json").json
+    assert facts["expected_error"] > 0
+    assert (facts["charge"], facts["left"], facts["affordable"], spent()) == (0.3, 1, True, 0)
+    assert "nothing was spent" in fedgroup(*ask).out
+
+
+def test_the_same_question_is_answered_from_the_ledger_for_nothing(fedgroup, city, ledger, spent):
+    ask = ("count", city, *CIRCLE, "--epsilon", 0.3, "--ledger", ledger, "--json")
+    first, second = fedgroup(*ask).json, fedgroup(*ask).json
+    assert second["value"] == first["value"]
+    assert (second["stored"], spent()) == (True, 0.3)
+    assert fedgroup(*ask, "--fresh").json["stored"] is False
+    assert spent() == 0.6
+
+
+def test_an_exhausted_budget_refuses_with_3_and_spends_nothing(fedgroup, city, ledger, spent):
+    ask = ("count", city, *CIRCLE, "--ledger", ledger, "--budget", 0.5)
+    assert fedgroup(*ask, "--epsilon", 0.4).code == 0
+    ran = fedgroup(*ask, "--epsilon", 0.2, "--json")
+    assert (ran.code, ran.out, spent()) == (3, "", 0.4)
+    assert ran.err.startswith("fedgroup: ")
+    assert ran.err.count("\n") == 1
+
+
+def test_a_plan_needs_fewer_noises_and_pays_its_setup_once(fedgroup, city, plan, ledger, spent):
+    ask = ("count", city, *CIRCLE, "--plan", plan, "--ledger", ledger, "--json")
+    facts = fedgroup(*ask, "--epsilon", 0.5).json
+    assert (facts["method"], facts["in_group"], facts["owners"]) == ("fedgroup", "trusted", 60)
+    assert facts["groups"] == len(set(pq.read_table(plan)["group"].to_pylist())) < 60
+    assert (facts["epsilon"], facts["charged"], spent()) == (0.5, 2.5, 2.5)
+    fedgroup(*ask, "--epsilon", 0.25)
+    assert spent() == 2.75
+
+
+def test_an_answer_by_a_plan_that_is_not_private_is_not_private(fedgroup, city, tmp_path):
+    plan = tmp_path / "exact.parquet"
+    fedgroup("group", city, "--graph", "exact", "--out", plan)
+    assert fedgroup("count", city, *CIRCLE, "--epsilon", 1, "--plan", plan, "--json").json["private"] is False
+
+
+def test_a_plan_of_another_type_of_ids_is_refused(fedgroup, degrees, plan):
+    ran = fedgroup("count", degrees, "--domain", "13,52,14,53", "--near", "13.4,52.5", "--within", 9, "--epsilon", 1, "--plan", plan)  # fmt: skip
+    assert ran.code == 2
+    assert "owner ids" in ran.err
+
+
+def test_fedgroup_without_a_plan_is_refused(fedgroup, city):
+    ran = fedgroup("count", city, *CIRCLE, "--epsilon", 1, "--method", "fedgroup")
+    assert ran.code == 2
+    assert "needs a plan" in ran.err
+
+
+@pytest.mark.parametrize("method", ["cohorts", "mpc"])
+def test_methods_that_are_not_built_say_so(fedgroup, city, method):
+    ran = fedgroup("count", city, *CIRCLE, "--epsilon", 1, "--method", method)
+    assert ran.code == 2
+    assert "not built yet" in ran.err
+
+
+def test_masked_groups_are_not_built_yet(fedgroup, city, plan):
+    ran = fedgroup("count", city, *CIRCLE, "--epsilon", 1, "--plan", plan, "--in-group", "masked")
+    assert ran.code == 2
+    assert "not built yet" in ran.err
+
+
+def test_some_owners_are_drawn_as_the_contract_says(fedgroup, city):
+    records = read(city)
+    many = np.flatnonzero(np.bincount(records.code, minlength=60) >= 10)
+    drawn = np.random.default_rng(4).choice(many, 20, replace=False)
+    inside = np.hypot(records.x - 10_000, records.y - 10_000) < 3000
+    some = ("--owners", 20, "--min-records", 10, "--seed", 4)
+    facts = fedgroup("count", city, *CIRCLE, *some, "--epsilon", 1, "--evaluate", "--json").json
+    assert (facts["owners"], facts["groups"], facts["private"]) == (20, 20, False)
+    assert facts["true_value"] == (inside & np.isin(records.code, drawn)).sum()
+
+
+def test_lon_and_lat_mean_degrees_and_metres_unless_planar(fedgroup, degrees):
+    def counted(within, *planar):
+        where = ("--domain", "13,52,14,53", "--near", "13.4,52.5", "--within", within)
+        return fedgroup("count", degrees, *where, "--method", "exact", "--json", *planar).json["value"]
+
+    assert (counted(600), counted(700)) == (1, 2)
+    assert (counted(0.005, "--planar"), counted(0.02, "--planar")) == (1, 2)
+
+
+def test_a_domain_is_needed_where_the_file_states_none(fedgroup, degrees):
+    ran = fedgroup("count", degrees, "--near", "13.4,52.5", "--within", 9, "--epsilon", 1)
+    assert ran.code == 2
+    assert "--domain" in ran.err
+
+
+def test_protecting_owners_makes_the_noise_as_much_larger(fedgroup, city):
+    dry = ("count", city, *CIRCLE, "--epsilon", 1, "--dry-run", "--json")
+    one, ten = fedgroup(*dry).json, fedgroup(*dry, "--unit", "owner", "--max-records", 10).json
+    assert ten["expected_error"] == pytest.approx(10 * one["expected_error"], rel=0.1)
+
+
+def test_people_read_the_value_the_price_and_whom_they_trust(fedgroup, city):
+    ran = fedgroup("count", city, *CIRCLE, "--epsilon", 0.3)
+    assert "95 %" in ran.out
+    assert "epsilon 0.3" in ran.out
+    assert "nobody is trusted" in ran.out
+    assert [line[:6] for line in ran.err.splitlines()] == ["note: ", "note: "]
+
+
+def test_a_budget_without_a_ledger_says_how_long_it_holds(fedgroup, city):
+    assert "this command only" in fedgroup("count", city, *CIRCLE, "--epsilon", 0.3, "--budget", 1).err

@@ -1,0 +1,48 @@
+"""The exact laws that samples are held against, computed apart from the package, and the chi-square test."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from scipy import stats
+
+FALSE_ALARM = 1e-6
+"""The chance that a correct sampler fails one test here; keys are fixed, so a test that passed once passes always."""
+
+
+def cumulative(k: np.ndarray, scale: float) -> np.ndarray:
+    """P(X <= k) of discrete Laplace noise."""
+    a = math.exp(-1 / scale)
+    return np.where(k < 0, np.exp(k / scale) / (1 + a), 1 - np.exp(-(k + 1) / scale) / (1 + a))
+
+
+def bins(scale: Fraction, *, most: int = 200) -> np.ndarray:
+    """Upper ends of bins that hold about equal mass, each whole and different."""
+    quantiles = (np.arange(1, most) / most).clip(1e-4, 1 - 1e-4)
+    s = float(scale)
+    ends = np.where(quantiles < 0.5, s * np.log(2 * quantiles), -s * np.log(2 * (1 - quantiles)))
+    return np.unique(np.floor(ends)).astype(np.int64)
+
+
+def chi_square_p(draws: np.ndarray, scale: Fraction) -> float:
+    """The p-value of the draws under the exact law."""
+    ends = bins(scale)
+    below = cumulative(ends.astype(np.float64), float(scale))
+    expected = np.diff(np.concatenate([[0.0], below, [1.0]])) * len(draws)
+    observed = np.bincount(np.searchsorted(ends, draws, side="left"), minlength=len(ends) + 1)
+    kept = expected >= 5
+    observed = np.append(observed[kept], observed[~kept].sum())
+    expected = np.append(expected[kept], expected[~kept].sum())
+    if expected[-1] < 1e-9:
+        observed, expected = observed[:-1], expected[:-1]
+    return float(stats.chisquare(observed, expected, sum_check=False).pvalue)
+
+
+def two_sample_p(first: np.ndarray, second: np.ndarray, scale: Fraction) -> float:
+    """The p-value of both samples having one law."""
+    ends = bins(scale, most=60)
+    table = np.array([np.bincount(np.searchsorted(ends, s, side="left"), minlength=len(ends) + 1) for s in (first, second)])
+    table = table[:, table.sum(axis=0) >= 10]
+    return float(stats.chi2_contingency(table).pvalue)
