@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help demo test build check clean
+.PHONY: help docs demo test build check clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -23,6 +23,10 @@ $(VENV)/.base: $(VENV)/.created pyproject.toml
 $(VENV)/.everything: $(VENV)/.created pyproject.toml
 	$(PIP) --editable '.[frames,opendp]' --group dev
 	@touch $@ $(VENV)/.base
+
+docs: build  ## draw the README's pictures and write the command reference anew
+	$(BIN)/fedgroup demo --out docs/images > /dev/null
+	$(BIN)/python -m fedgroup.cli.reference > docs/reference/cli.md
 
 demo: $(VENV)/.base  ## a city of 1,000 owners, every method, a table and pictures (installs the base only)
 	$(BIN)/fedgroup demo

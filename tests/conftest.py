@@ -16,4 +16,6 @@ collect_ignore_glob = [] if os.environ.get("FEDGROUP_DATA") else ["*/test_real_*
 
 def pytest_report_header() -> str:
     folder = os.environ.get("FEDGROUP_DATA")
-    return f"real data: {folder}" if folder else "real data: none (set FEDGROUP_DATA to a folder with Gowalla check-ins)"
+    return (
+        f"real data: {folder}" if folder else "real data: none (set FEDGROUP_DATA to a folder with Gowalla check-ins)"
+    )

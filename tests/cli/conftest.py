@@ -16,8 +16,6 @@ from fedgroup.cli.main import main
 from fedgroup.data.synthetic import write_synthetic
 from fedgroup.storage.sqlite import SQLiteLedger
 
-CIRCLE = ("--near", "10000,10000", "--within", "3000")
-
 
 @dataclass(frozen=True)
 class Ran:

@@ -31,7 +31,8 @@ def test_a_noisy_graph_tells_its_edges_pairs_estimate_and_algorithm(fedgroup, ci
     assert set(facts) == FACTS
     assert facts["pairs"] == 60 * 59 // 2
     assert 0 <= facts["edges"] <= facts["pairs"]
-    assert (facts["estimate"], facts["algorithm"], facts["grid"], facts["threshold"]) == ("thresholded", "greedy", "4x3", 0.5)  # fmt: skip
+    assert (facts["estimate"], facts["algorithm"]) == ("thresholded", "greedy")
+    assert (facts["grid"], facts["threshold"]) == ("4x3", 0.5)
 
 
 def test_the_exact_graph_costs_nothing_and_is_not_private(fedgroup, city, ledger, spent):
@@ -41,7 +42,7 @@ def test_the_exact_graph_costs_nothing_and_is_not_private(fedgroup, city, ledger
 
 def test_evaluate_adds_the_shares_and_takes_the_privacy(fedgroup, city):
     facts = fedgroup("group", city, "--graph", "exact", "--evaluate", "--json").json
-    assert set(facts) == FACTS | {"false_pair_share", "misplaced_share"}
+    assert set(facts) >= FACTS | {"false_pair_share", "misplaced_share"}
     assert (facts["false_pair_share"], facts["private"]) == (0, False)
 
 

@@ -58,6 +58,6 @@ def test_a_ledger_that_cannot_be_written_asks_to_try_later(fedgroup, city, used,
     monkeypatch.setattr("fedgroup.storage.sqlite.SQLiteLedger.__init__.__kwdefaults__", {"busy_seconds": 0.05})
     with closing(sqlite3.connect(used, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        ran = fedgroup("count", city, *CIRCLE, "--epsilon", 0.25, "--ledger", used)
+        ran = fedgroup("count", city, *CIRCLE, "--epsilon", 0.1, "--ledger", used)
     assert (ran.code, ran.out) == (75, "")
     assert "try later" in ran.err

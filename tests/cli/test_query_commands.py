@@ -156,7 +156,8 @@ def test_an_answer_by_a_plan_that_is_not_private_is_not_private(fedgroup, city, 
 
 
 def test_a_plan_of_another_type_of_ids_is_refused(fedgroup, degrees, plan):
-    ran = fedgroup("count", degrees, "--domain", "13,52,14,53", "--near", "13.4,52.5", "--within", 9, "--epsilon", 1, "--plan", plan)  # fmt: skip
+    where = ("--domain", "13,52,14,53", "--near", "13.4,52.5", "--within", 9)
+    ran = fedgroup("count", degrees, *where, "--epsilon", 1, "--plan", plan)
     assert ran.code == 2
     assert "owner ids" in ran.err
 
@@ -204,6 +205,13 @@ def test_a_domain_is_needed_where_the_file_states_none(fedgroup, degrees):
     ran = fedgroup("count", degrees, "--near", "13.4,52.5", "--within", 9, "--epsilon", 1)
     assert ran.code == 2
     assert "--domain" in ran.err
+
+
+def test_numbers_below_zero_need_no_special_spelling(fedgroup, tmp_path):
+    west = tmp_path / "west.csv"
+    pa.csv.write_csv(pa.table({"user": ["a"], "lon": [-74.0], "lat": [40.7]}), west)
+    where = ("--domain", "-75,40,-73,41", "--near", "-74,40.7", "--within", 9)
+    assert fedgroup("count", west, *where, "--method", "exact", "--json").json["value"] == 1
 
 
 def test_protecting_owners_makes_the_noise_as_much_larger(fedgroup, city):

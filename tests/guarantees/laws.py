@@ -43,6 +43,8 @@ def chi_square_p(draws: np.ndarray, scale: Fraction) -> float:
 def two_sample_p(first: np.ndarray, second: np.ndarray, scale: Fraction) -> float:
     """The p-value of both samples having one law."""
     ends = bins(scale, most=60)
-    table = np.array([np.bincount(np.searchsorted(ends, s, side="left"), minlength=len(ends) + 1) for s in (first, second)])
+    table = np.array(
+        [np.bincount(np.searchsorted(ends, s, side="left"), minlength=len(ends) + 1) for s in (first, second)]
+    )
     table = table[:, table.sum(axis=0) >= 10]
     return float(stats.chi2_contingency(table).pvalue)

@@ -118,7 +118,7 @@ def test_refused_owners_draw_no_noise_and_pay_nothing() -> None:
     "query",
     [
         RangeQuery("avg", ALL, Epsilon(1), Measure("fare", 5)),
-        RangeQuery("sum", ALL, Epsilon(999_999_999), Measure("fare", 4e9, resolution=0.999_999_99)),
+        RangeQuery("sum", ALL, Epsilon(999_999_999), Measure("fare", 4e9, resolution=1)),
         RangeQuery("sum", ALL, Epsilon(5), Measure("tip", 5)),
         RangeQuery("count", ALL, Epsilon(5), since=3),
     ],

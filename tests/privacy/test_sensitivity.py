@@ -19,7 +19,9 @@ MAP = PublicMap(Box(0, 0, 10, 10))
 GRID = Grid(MAP.domain, 3, 3)
 record = st.tuples(st.integers(0, 3), st.floats(-1, 11), st.floats(-1, 11), st.floats(-90, 90))
 tables = st.lists(record, min_size=1, max_size=25)
-protections = st.sampled_from([("add-remove", "record"), ("replace", "record"), ("add-remove", "owner"), ("replace", "owner")])
+protections = st.sampled_from(
+    [("add-remove", "record"), ("replace", "record"), ("add-remove", "owner"), ("replace", "owner")]
+)
 
 
 def results(table: list[tuple[int, float, float, float]], measure: Measure, most: int | None) -> dict[str, np.ndarray]:

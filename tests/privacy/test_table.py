@@ -87,5 +87,5 @@ def test_thresholds_exist_for_every_small_scale(scale: Fraction) -> None:
     low, edges = thresholds(scale)
     assert edges == sorted(edges)
     assert len(edges) == 2 * (1 - low)
-    assert 0 <= edges[0]
+    assert edges[0] >= 0
     assert edges[-1] < 2**64

@@ -126,12 +126,14 @@ def test_a_lower_cap_leaves_what_was_spent(open_ledger: OpenLedger) -> None:
     assert refusal.value.left == 0
 
 
-def test_even_without_a_cap_the_largest_epsilon_is_the_end(open_ledger: OpenLedger) -> None:
+def test_without_a_cap_more_than_the_largest_epsilon_can_be_spent(open_ledger: OpenLedger) -> None:
     ledger = open_ledger()
-    ledger.charge([query(10**15)])
+    for _ in range(3):
+        assert ledger.charge([query(10**15), query(10**15)]) == Epsilon(10**15)
+    assert ledger.spent() == Epsilon(10**15)
+    ledger.set_cap(Epsilon(10**15))
     with pytest.raises(BudgetExhausted):
         ledger.charge([query(1)])
-    assert ledger.spent() == Epsilon(10**15)
 
 
 def test_a_stored_answer_comes_back_under_its_key_only(open_ledger: OpenLedger) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-
-import pytest
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.privacy.budget import Charge
@@ -33,7 +30,6 @@ def test_a_cap_can_be_given_at_birth() -> None:
     assert MemoryLedger(Epsilon(7)).cap == Epsilon(7)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_a_forked_process_cannot_spend_its_copy_of_the_balances() -> None:
     assert subprocess.run([sys.executable, "-c", _FORK], check=False, timeout=60).returncode == 75
 

@@ -65,10 +65,14 @@ def _print_price(answer: Answer) -> None:
     cost = "an earlier answer, free" if answer.stored else f"epsilon {answer.epsilon:g}"
     took = f"{answer.seconds * 1000:.0f} ms"
     if answer.method == "exact":
-        result.print(f"exact: no noise for {answer.owners:,} owners, {cost}, {took}")
+        result.print(f"exact: no noise for {_several(answer.owners, 'owner')}, {cost}, {took}")
     else:
         result.print(f"{answer.method}: {_noises(answer)}, {cost}, {took}")
 
 
 def _noises(told: Answer | Expectation) -> str:
-    return f"{told.groups:,} noises for {told.owners:,} owners"
+    return f"{_several(told.groups, 'noise')} for {_several(told.owners, 'owner')}"
+
+
+def _several(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -80,11 +80,10 @@ def _measured(settings: TrialSettings) -> list[Quality]:
 def _show(rows: list[Quality]) -> None:
     from rich.table import Table
 
-    table = Table("graph", "algorithm", "q", "groups", "spread", "false pairs", "misplaced")
+    table = Table("graph", "algorithm", "q", "groups", "spread", "false pairs", "misplaced", "strangers")
     for row in rows:
         cells = "" if row.false_cells is None else f"{row.false_cells:g}"
         groups = (f"{row.groups:.1f}", f"{row.groups_spread:.1f}")
-        table.add_row(
-            row.graph, row.algorithm or "", cells, *groups, f"{row.false_pair_share:.1%}", f"{row.misplaced_share:.1%}"
-        )
+        shares = (row.false_pair_share, row.misplaced_share, row.stranger_share)
+        table.add_row(row.graph, row.algorithm or "", cells, *groups, *(f"{share:.1%}" for share in shares))
     print_table(table)

@@ -79,17 +79,17 @@ def group(
     if out is not None:
         require_writable(out)
     records = read_records(data, evaluation)
-    federation = open_federation(records, domain=data.domain, protection=protection, evaluation=evaluation)
     started = time.perf_counter()
-    with working("grouping owners"):
-        plan = federation.group(**settings)
-    seconds = time.perf_counter() - started
-    if out is not None:
-        plan.save(out)
-    if plan.epsilon:
-        mention_caps(federation, protection)
-    facts = _facts(plan, private=plan.private and not evaluate, seconds=seconds)
-    facts |= federation.judge(plan, threshold=how.threshold) if evaluate else {}
+    with open_federation(records, domain=data.domain, protection=protection, evaluation=evaluation) as federation:
+        with working("grouping owners"):
+            plan = federation.group(**settings)
+        seconds = time.perf_counter() - started
+        if out is not None:
+            plan.save(out)
+        if plan.epsilon:
+            mention_caps(federation, protection)
+        facts = _facts(plan, private=plan.private and not evaluate, seconds=seconds)
+        facts |= federation.judge(plan, threshold=how.threshold) if evaluate else {}
     _say(facts, plan, out, as_json=output.json)
 
 
@@ -133,8 +133,8 @@ def _say(facts: dict[str, Any], plan: Plan, out: Path | None, *, as_json: bool) 
         return
     result.print(f"{facts['owners']:,} owners in {facts['groups']:,} groups, the largest of {facts['largest_group']:,}")
     if "false_pair_share" in facts:
-        pairs, owners = facts["false_pair_share"], facts["misplaced_share"]
-        result.print(f"wrongly joined pairs {pairs:.1%}, misplaced owners {owners:.1%}")
+        pairs, owners, strangers = (facts[f"{name}_share"] for name in ("false_pair", "misplaced", "stranger"))
+        result.print(f"false pairs {pairs:.1%}, misplaced owners {owners:.1%}, owners among strangers {strangers:.1%}")
     result.print(f"epsilon {facts['epsilon']:g}; guarantee: {facts['guarantee']}")
     if not facts["private"]:
         result.print("this result is not private")

@@ -10,9 +10,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from fedgroup.cli import demo, experiment, group, ledger, query, synthesize
+from fedgroup.cli.interrupts import INTERRUPTED, interruptible
 from fedgroup.errors import FedgroupError
 
-_INTERRUPTED = 130
 _TRY_LATER = 75
 
 # a recent typer carries its own copy of click and names only this descendant of the class
@@ -76,14 +76,15 @@ def whole(version: _Version = False) -> None:
 def main() -> None:
     """Run a command and exit; an error becomes one sentence on stderr and an exit code."""
     try:
-        code = app(prog_name="fedgroup", standalone_mode=False)
-        sys.stdout.flush()
+        with interruptible():
+            code = app(prog_name="fedgroup", standalone_mode=False)
+            sys.stdout.flush()
     except FedgroupError as error:
         _fail(str(error), error.exit_code)
     except _UsageError as error:
         _fail_usage(error)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", _INTERRUPTED)
+        _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
         # nobody reads on: leave without the complaint that the last flush would make
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -92,8 +93,8 @@ def main() -> None:
         _fail("this needs more memory than there is; take a coarser grid or fewer owners", 2)
     except OSError as error:
         _fail(f"{error.strerror or error}; try later", _TRY_LATER)
-    if code == _INTERRUPTED:
-        _fail("interrupted", _INTERRUPTED)
+    if code == INTERRUPTED:
+        _fail("interrupted", INTERRUPTED)
     sys.exit(code or 0)
 
 

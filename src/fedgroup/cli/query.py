@@ -42,17 +42,17 @@ def _ask(kind: Kind, question: QueryOptions, measure: dict[str, Any], *, as_json
     records = read_records(data, question.evaluation)
     asked = parse_range(question.where, lonlat=records.lonlat)
     details = _details(question, measure)
-    federation = open_federation(
+    with open_federation(
         records, domain=data.domain, protection=question.protection, evaluation=question.evaluation
-    )
-    if question.how.dry_run:
-        say_expectation(federation.expect(kind, asked, epsilon=epsilon, **details), as_json=as_json)
-        return
-    with working("asking"):
-        answer = federation.ask(kind, asked, epsilon=epsilon, **details)
-    if answer.charged:
-        mention_caps(federation, question.protection)
-    say_answer(answer, question.trial, as_json=as_json)
+    ) as federation:
+        if question.how.dry_run:
+            say_expectation(federation.expect(kind, asked, epsilon=epsilon, **details), as_json=as_json)
+            return
+        with working("asking"):
+            answer = federation.ask(kind, asked, epsilon=epsilon, **details)
+        if answer.charged:
+            mention_caps(federation, question.protection)
+        say_answer(answer, question.trial, as_json=as_json)
 
 
 def _details(question: QueryOptions, measure: dict[str, Any]) -> Details:

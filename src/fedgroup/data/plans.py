@@ -80,10 +80,10 @@ class Plan:
         Owners that the plan does not know are alone; owners of the plan that are not in `owners` keep their groups.
         """
         theirs = as_ids(owners, name="owner")
-        if np.array_equal(theirs, self.owners):
-            return self.owners, self.partition
         if len(theirs) and len(self.owners):
             _require_same_type(_type_of(self.owners), _type_of(theirs))
+        if np.array_equal(theirs, self.owners):
+            return self.owners, self.partition
         everyone = ascending(_joined(self.owners, theirs))
         at = positions(everyone, self.owners)
         alone = self.groups + np.arange(len(everyone))

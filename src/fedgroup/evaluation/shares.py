@@ -14,30 +14,34 @@ _BLOCK = 1 << 22
 
 @dataclass(frozen=True)
 class Shares:
-    """`false_pair_share`: in-group pairs not truly above the threshold, among all in-group pairs.
+    """How far a grouping is from the truth.
 
-    `misplaced_share`: owners truly similar to less than half of their group, themselves included, among all owners.
-    It is the honest figure for a large trusted group, in which strangers would see each other's exact counts and
-    which would hide them in the share of pairs. Two strangers in a pair are not misplaced, but a false pair.
+    `false_pair_share`: in-group pairs not truly above the threshold, among all in-group pairs. One large true group
+    hides many wrong owners in it.
+    `misplaced_share`: owners truly similar to less than half of their group, themselves included, among all owners:
+    the figure for a trusted group, in which strangers would see each other's exact counts.
+    `stranger_share`: the same without themselves, so that two strangers in a pair count too.
     """
 
     false_pair_share: float
     misplaced_share: float
+    stranger_share: float
 
 
 def judge(partition: Partition, vectors: npt.NDArray[np.int32], *, threshold: float) -> Shares:
-    """Return the shares of false pairs and misplaced owners of a partition."""
+    """Return how far a partition is from the truth, by the exact vectors."""
     order = np.argsort(partition.labels, kind="stable")
     ends = np.cumsum(partition.sizes)
-    pairs = similar = misplaced = 0
+    pairs = similar = misplaced = strangers = 0
     for start, end in zip(ends - partition.sizes, ends, strict=True):
-        if end - start > 1:
-            friends = _friends(vectors[order[start:end]], threshold)
-            others = end - start - 1
-            pairs += (others + 1) * others // 2
-            similar += int(friends.sum()) // 2
-            misplaced += int((2 * (friends + 1) < others + 1).sum())
-    return Shares((pairs - similar) / pairs if pairs else 0.0, misplaced / max(1, partition.owners))
+        size = int(end - start)
+        friends = _friends(vectors[order[start:end]], threshold) if size > 1 else np.zeros(1, dtype=np.int64)
+        pairs += size * (size - 1) // 2
+        similar += int(friends.sum()) // 2
+        misplaced += int((2 * (friends + 1) < size).sum())
+        strangers += int((2 * friends < size - 1).sum())
+    owners = max(1, partition.owners)
+    return Shares((pairs - similar) / pairs if pairs else 0.0, misplaced / owners, strangers / owners)
 
 
 def _friends(vectors: npt.NDArray[np.int32], threshold: float) -> npt.NDArray[np.int64]:

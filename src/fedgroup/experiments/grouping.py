@@ -27,6 +27,7 @@ class Quality:
     groups_spread: float
     false_pair_share: float
     misplaced_share: float
+    stranger_share: float
 
 
 def settings_to_compare() -> list[Settings]:
@@ -56,13 +57,12 @@ def grouping_quality(
             federation = Federation(some, domain, seed=seed)
             plan = federation.group(epsilon=epsilon, grid=grid, threshold=threshold, **settings)
             shares = federation.judge(plan, threshold=threshold)
-            outcomes.append((plan.groups, shares["false_pair_share"], shares["misplaced_share"]))
+            outcomes.append((plan.groups, *shares.values()))
         yield _quality(settings, np.array(outcomes))
 
 
 def _quality(settings: Settings, outcomes: np.ndarray[Any, np.dtype[np.float64]]) -> Quality:
-    groups, false_pairs, misplaced = outcomes.mean(axis=0)
+    groups, *shares = outcomes.mean(axis=0).tolist()
     name = settings["estimate"] if settings["graph"] == "noisy" else settings["graph"]
     spread = float(outcomes[:, 0].std(ddof=1)) if len(outcomes) > 1 else 0.0
-    algorithm, cells = settings.get("algorithm"), settings.get("false_cells")
-    return Quality(name, algorithm, cells, float(groups), spread, float(false_pairs), float(misplaced))
+    return Quality(name, settings.get("algorithm"), settings.get("false_cells"), groups, spread, *shares)

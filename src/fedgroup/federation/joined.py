@@ -6,26 +6,23 @@ import os
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any, Unpack
-
-import numpy as np
+from dataclasses import replace
+from typing import Any, Self, Unpack
 
 from fedgroup.data.plans import Plan
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.federation.methods import Method, choose_method
-from fedgroup.federation.questions import Details, range_query, require_known, some_epsilon
+from fedgroup.federation.planning import Planner, owner_limits_of
+from fedgroup.federation.questions import Details, range_query, require_known
 from fedgroup.federation.repeats import from_store, question, repeat_key, to_store
-from fedgroup.messages import Answer, Expectation, Grouping, Kind, RangeQuery
-from fedgroup.owner.identity import as_ids, positions
+from fedgroup.messages import Answer, Expectation, Kind, RangeQuery
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
 from fedgroup.privacy.budget import Charge, Ledger, left_of
 from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
-from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import Algorithm, Graph, GroupingSettings
 from fedgroup.provider.similarity import Estimate
@@ -79,8 +76,21 @@ class Federation:
         self.ledger: Ledger = opened
         self._owners = DataOwners(records, self.map, protection=self.protection, ledger=self.ledger, noise=self._noise)
         self._provider = Provider()
+        self._planner = Planner(
+            records, self.map, self.protection, owners=self._owners, provider=self._provider, private=self.private
+        )
         if cap is not None:
             opened.set_cap(cap)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the ledger's file; a question asked later opens it again."""
+        self.ledger.close()
 
     def __repr__(self) -> str:
         return f"Federation({self.map.domain}, <private records>)"
@@ -107,63 +117,13 @@ class Federation:
         leftovers: str = "alone",
     ) -> Plan:
         """Return a plan that puts similar owners into groups; it costs `epsilon` (the graph `exact` costs nothing)."""
-        limits = self._limits(max_group_size, owner_limits)
+        limits = owner_limits_of(self._records.owners, max_group_size, owner_limits)
         settings = GroupingSettings(graph, estimate, algorithm, threshold, false_cells, limits, leftovers)
-        cells = grid if isinstance(grid, Grid) else self.map.grid(*grid)
-        if cells.box != self.map.domain:
-            raise InvalidInput(f"the grid must cut the domain {self.map.domain.sides}, got one of {cells.box.sides}")
-        plan_id = secrets.token_hex(16)
-        grouping = self._grouping(settings, cells, epsilon, plan_id)
-        shown = {
-            "grid": f"{cells.columns}x{cells.rows}",
-            "domain": list(self.map.domain.sides),
-            "lonlat": self.map.lonlat,
-        }
-        shown |= {"neighbours": self.protection.neighbours, "unit": self.protection.unit}
-        return Plan(self._records.owners, replace(grouping, settings=dict(grouping.settings) | shown), plan_id)
-
-    def _grouping(
-        self, settings: GroupingSettings, grid: Grid, epsilon: float | Epsilon | None, plan_id: str
-    ) -> Grouping:
-        if settings.graph == "exact":
-            return self._exact_grouping(settings, grid)
-        if epsilon is None:
-            raise InvalidInput(f"grouping by the graph {settings.graph!r} needs an epsilon")
-        cost = some_epsilon(epsilon)
-        text = f"count vectors over {grid.columns}x{grid.rows} cells, for grouping"
-        charge = Charge(cost, "setup", text, plan=plan_id)
-        vectors = self._owners.describe(grid, epsilon=cost, charge=charge)
-        return self._provider.group(vectors, settings, private=self.private)
-
-    def _exact_grouping(self, settings: GroupingSettings, grid: Grid) -> Grouping:
-        from fedgroup.evaluation.truth import NO_GUARANTEE, exact_graph, exact_vectors
-
-        vectors = exact_vectors(self._records, grid, self.map, most=self.protection.max_records)
-        graph = exact_graph(vectors, threshold=settings.threshold)
-        return self._provider.group_graph(graph, settings, guarantee=NO_GUARANTEE)
+        return self._planner.plan(settings, grid if isinstance(grid, Grid) else self.map.grid(*grid), epsilon)
 
     def judge(self, plan: Plan, *, threshold: float) -> dict[str, float]:
         """Return the shares of falsely joined pairs and misplaced owners, judged by exact records: not private."""
-        from fedgroup.evaluation.shares import judge
-        from fedgroup.evaluation.truth import exact_vectors
-
-        columns, rows = (int(part) for part in plan.settings["grid"].split("x"))
-        roster, partition = plan.aligned(self._records.owners)
-        if len(roster) != len(self._records.owners):
-            raise InvalidInput("a plan is judged by the records of all of its owners, and some have none here")
-        vectors = exact_vectors(self._records, self.map.grid(columns, rows), self.map, most=self.protection.max_records)
-        return asdict(judge(partition, vectors, threshold=threshold))
-
-    def _limits(self, largest: int | None, personal: Mapping[Any, int] | None) -> Limits | None:
-        """Return the size limits; owners that name none accept any size."""
-        if personal is None:
-            return None if largest is None else Limits(largest)
-        seats = positions(as_ids(list(personal), name="owner limits"), self._records.owners)
-        if (seats < 0).any():
-            raise InvalidInput("the owner limits name owners that are not in the owner list")
-        each = np.full(len(self._records.owners), np.iinfo(np.int32).max, dtype=np.int32)
-        each[seats] = list(personal.values())
-        return Limits(largest, each)
+        return self._planner.judge(plan, threshold=threshold)
 
     # --- questions ------------------------------------------------------------------------------------------------
 
@@ -239,8 +199,15 @@ class Federation:
             in_group=details.get("in_group", "trusted"),
             owners=self._records.owners,
         )
+        self._require_own_protection(how.plan)
         query = range_query(kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.map)
         return query, how
+
+    def _require_own_protection(self, plan: Plan | None) -> None:
+        """Refuse a plan whose epsilon protects something else than this federation promises to protect."""
+        made_for = None if plan is None or plan.grouping.epsilon == NOTHING else plan.settings.get("protection")
+        if made_for not in (None, str(self.protection)):
+            raise InvalidInput(f"the plan protects {made_for}, this federation {self.protection}; make a plan for it")
 
     def _stored_or_new(self, query: RangeQuery, how: Method, details: Details) -> Answer:
         stored = self._stored(query, how, details)
@@ -309,13 +276,22 @@ class Federation:
 
     def _charges(self, query: RangeQuery, how: Method, times: int) -> Sequence[Charge]:
         """Return what the question costs, and the setup of its plan if this ledger has not paid for it yet."""
-        asked = Charge(query.epsilon * times, "query", question(query) + ("" if times == 1 else f", {times} times"))
+        text = question(query) + ("" if times == 1 else f", {times} times")
+        asked = Charge(query.epsilon * times, "query", text, protection=str(self.protection))
         plan = how.plan
         if plan is None or plan.grouping.epsilon == NOTHING:
             return [asked]
         everyone = len(plan.owners) == len(how.roster)
         owners = None if everyone else [repr(owner) for owner in plan.owners.tolist()]
-        return [Charge(plan.grouping.epsilon, "setup", "a plan made elsewhere", plan=plan.id, owners=owners), asked]
+        setup = Charge(
+            plan.grouping.epsilon,
+            "setup",
+            "a plan made elsewhere",
+            plan=plan.id,
+            owners=owners,
+            protection=str(self.protection),
+        )
+        return [setup, asked]
 
     def _key(self, query: RangeQuery, how: Method) -> str:
         return repeat_key(

@@ -102,9 +102,9 @@ def _epsilon(epsilon: float | Epsilon | None, details: Details) -> Epsilon:
 
 def _measure(kind: Kind, details: Details, records: Records) -> Measure | None:
     attribute, clip = details.get("attribute"), details.get("clip")
-    if kind == "count":
-        if any(details.get(name) for name in _MEASURE):
-            raise InvalidQuery(f"count takes none of {', '.join(_MEASURE)}; ask for sum or avg")
+    if kind == "count" and any(details.get(name) for name in _MEASURE):
+        raise InvalidQuery(f"count takes none of {', '.join(_MEASURE)}; ask for sum or avg")
+    if kind not in ("sum", "avg"):
         return None
     if attribute is None or clip is None:
         raise InvalidQuery(f"{kind} needs an attribute and a clip, the largest value a record may contribute")

@@ -13,16 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from fedgroup.epsilon import LARGEST, NANO, Epsilon
-from fedgroup.errors import BudgetExhausted
-
-_NO_CAP = Epsilon(LARGEST * NANO)
+from fedgroup.errors import BudgetExhausted, InvalidInput
 
 
 @dataclass(frozen=True)
 class Charge:
     """What one release costs each of its owners; `owners` names them as texts, None means every owner.
 
-    A charge for a plan (`plan` is its id) is made once per ledger: repeated, it costs nothing.
+    A charge for a plan (`plan` is its id) is made once per ledger: repeated, it costs nothing. `protection` says what
+    the epsilon protects; amounts that protect different things do not add up, so a ledger takes one kind only.
     """
 
     epsilon: Epsilon
@@ -30,6 +29,7 @@ class Charge:
     question: str
     plan: str | None = None
     owners: Sequence[str] | None = None
+    protection: str = "one record, add-remove"
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,10 @@ class Ledger(Protocol):
         """Keep an answer that was paid for."""
         ...
 
+    def close(self) -> None:
+        """Let go of what the ledger is kept in; using it again takes it up again."""
+        ...
+
     def now(self) -> str:
         """Return the time to date an answer with."""
         ...
@@ -97,14 +101,15 @@ class Spending:
 
     @property
     def most(self) -> Epsilon:
-        """What the owner that spent most has spent."""
-        return Epsilon(self.for_all + max(self.for_some.values(), default=0))
+        """What the owner that spent most has spent; without a cap it can be more than the largest epsilon there is."""
+        most = self.for_all + max(self.for_some.values(), default=0)
+        return Epsilon(min(most, LARGEST * NANO))
 
 
 def settle(charges: Sequence[Charge], *, cap: Epsilon | None, before: Spending) -> Spending:
     """Return what `charges` add to the spending, or refuse them all.
 
-    Guarantee: no owner that pays ends above the cap; without a cap, none above the largest epsilon there is.
+    Guarantee: no owner that pays ends above the cap.
     """
     for_all = sum(charge.epsilon.nano for charge in charges if charge.owners is None)
     for_some: Counter[str] = Counter()
@@ -114,8 +119,18 @@ def settle(charges: Sequence[Charge], *, cap: Epsilon | None, before: Spending) 
     payers = {"": 0, **before.for_some, **for_some} if for_all else for_some
     for owner in payers:
         spent = before.for_all + before.for_some.get(owner, 0)
-        _require_affordable(cap=cap or _NO_CAP, spent=spent, asked=for_all + for_some[owner])
+        _require_affordable(cap=cap, spent=spent, asked=for_all + for_some[owner])
     return Spending(for_all, for_some)
+
+
+def require_one_protection(known: str | None, charges: Sequence[Charge]) -> None:
+    """Refuse charges that protect something else than what a ledger has counted so far."""
+    for charge in charges:
+        known = known or charge.protection
+        if charge.protection != known:
+            raise InvalidInput(
+                f"this ledger counts epsilon for {known}, not for {charge.protection}; use another ledger"
+            )
 
 
 def left_of(cap: Epsilon | None, spent: Epsilon) -> Epsilon | None:
@@ -123,7 +138,7 @@ def left_of(cap: Epsilon | None, spent: Epsilon) -> Epsilon | None:
     return None if cap is None else Epsilon(max(0, cap.nano - spent.nano))
 
 
-def _require_affordable(*, cap: Epsilon, spent: int, asked: int) -> None:
-    if spent + asked > cap.nano:
+def _require_affordable(*, cap: Epsilon | None, spent: int, asked: int) -> None:
+    if cap is not None and spent + asked > cap.nano:
         left = max(0, cap.nano - spent)
         raise BudgetExhausted(asked=asked / NANO, left=left / NANO, cap=float(cap))

@@ -20,6 +20,9 @@ from fedgroup.privacy.table import TableSampler
 LARGEST_TABLE_SCALE = 512
 """Up to here all outcomes but a share of 2^-63 fit 16 bits; the others are drawn exactly all the same."""
 
+LARGEST_SCALE = 2**45
+"""Noise beyond 100 scales is never seen, so sums of a million noises of this scale stay within 64 bits."""
+
 LARGEST_TERM = 2**62
 
 
@@ -32,8 +35,9 @@ def draw_discrete_laplace(stream: Keystream, scale: Fraction, count: int) -> Int
 
 
 def require_drawable(scale: Fraction) -> None:
-    """Refuse scales whose exact fraction leaves 64 bits; a coarser resolution or a rounder epsilon avoids them."""
-    if scale <= 0 or scale > LARGEST_TABLE_SCALE and scale.numerator >= LARGEST_TERM:
+    """Refuse scales whose noise or exact fraction leaves 64 bits."""
+    fits = scale <= LARGEST_TABLE_SCALE or (scale <= LARGEST_SCALE and scale.numerator < LARGEST_TERM)
+    if scale <= 0 or not fits:
         raise InvalidInput(
             f"noise of scale {float(scale):g} cannot be drawn in 64 bits; use a coarser resolution or a rounder epsilon"
         )

@@ -47,6 +47,10 @@ class Protection:
         if self.max_records is not None and self.max_records < 1:
             raise InvalidInput(f"max_records must be at least 1, got {self.max_records}")
 
+    def __str__(self) -> str:
+        unit = "one record" if self.max_records is None else f"one owner of {self.max_records} records"
+        return f"{unit}, {self.neighbours}"
+
     @property
     def records(self) -> int:
         """How many records one protected unit holds at most."""

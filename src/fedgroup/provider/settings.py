@@ -58,7 +58,7 @@ class GroupingSettings:
             "estimate": self.estimate if noisy else None,
             "algorithm": (self.algorithm or "greedy") if graph_based else None,
             "threshold": self.threshold if graph_based else None,
-            "false_cells": self.false_cells if not graph_based or noisy and self.estimate == "thresholded" else None,
+            "false_cells": self.false_cells if not graph_based or (noisy and self.estimate == "thresholded") else None,
             "leftovers": self.leftovers,
             "max_group_size": None if self.limits is None else self.limits.largest,
             "owner_limits": self.limits is not None and self.limits.personal is not None,

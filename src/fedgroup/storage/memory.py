@@ -11,7 +11,7 @@ from typing import Any
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import LedgerUnavailable
-from fedgroup.privacy.budget import Charge, Entry, Spending, entry_of, settle
+from fedgroup.privacy.budget import Charge, Entry, Spending, entry_of, require_one_protection, settle
 
 
 class MemoryLedger:
@@ -24,6 +24,7 @@ class MemoryLedger:
         self._for_all = 0
         self._for_some: Counter[str] = Counter()
         self._plans: set[str] = set()
+        self._protection: str | None = None
         self._entries: list[Entry] = []
         self._answers: dict[str, Mapping[str, Any]] = {}
 
@@ -44,8 +45,10 @@ class MemoryLedger:
         """Record all of `charges`, or none and raise `BudgetExhausted`; return what one owner pays at most."""
         self._require_own_process()
         with self._lock:
+            require_one_protection(self._protection, charges)
             due = self._due(charges)
             added = settle(due, cap=self.cap, before=Spending(self._for_all, self._for_some))
+            self._protection = next((charge.protection for charge in charges), self._protection)
             self._for_all += added.for_all
             self._for_some.update(added.for_some)
             self._plans.update(charge.plan for charge in due if charge.plan)
@@ -82,6 +85,9 @@ class MemoryLedger:
     def store_answer(self, key: str, answer: Mapping[str, Any]) -> None:
         """Keep an answer that was paid for."""
         self._answers[key] = answer
+
+    def close(self) -> None:
+        """Do nothing: memory needs no closing."""
 
     def now(self) -> str:
         """Return the time to date an answer with."""

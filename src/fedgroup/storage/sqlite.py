@@ -25,7 +25,7 @@ from typing import Any
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, LedgerUnavailable
-from fedgroup.privacy.budget import Charge, Entry, Spending, settle
+from fedgroup.privacy.budget import Charge, Entry, Spending, require_one_protection, settle
 
 _SCHEMA_VERSION = 1
 _APPLICATION_ID = 0x46454447  # "FEDG"
@@ -34,7 +34,7 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
 INSERT INTO facts VALUES ('epoch', 0), ('cap', NULL);
 CREATE TABLE entries (
     id INTEGER PRIMARY KEY, at TEXT NOT NULL, epoch INTEGER NOT NULL, purpose TEXT NOT NULL, question TEXT NOT NULL,
-    plan TEXT, nano INTEGER NOT NULL CHECK (nano >= 0), owners INTEGER);
+    plan TEXT, nano INTEGER NOT NULL CHECK (nano >= 0), owners INTEGER, protection TEXT);
 CREATE INDEX entries_of_plans ON entries (plan) WHERE plan IS NOT NULL;
 CREATE TABLE spent_by_all (epoch INTEGER PRIMARY KEY, nano INTEGER NOT NULL CHECK (nano >= 0));
 CREATE TABLE spent_by_some (
@@ -54,6 +54,8 @@ class SQLiteLedger:
         self._connection: sqlite3.Connection | None = None
         if not self.path.parent.is_dir():
             raise InvalidInput(f"there is no folder {self.path.parent} for the ledger; make it, or name another file")
+        if self.path.is_dir():
+            raise InvalidInput(f"{self.path} is a folder; name a file for the ledger")
         with _ONE_AT_A_TIME:
             self._connection = self._open(create=True)
             _LEDGERS.add(self)
@@ -84,8 +86,10 @@ class SQLiteLedger:
     def charge(self, charges: Sequence[Charge]) -> Epsilon:
         """Record all of `charges`, or none and raise `BudgetExhausted`; return what one owner pays at most."""
         with self._transaction() as connection:
+            require_one_protection(self._protection(connection), charges)
             due = self._due(connection, charges)
-            added = settle(due, cap=self.cap, before=self._spending(connection))
+            before = self._spending(connection, by_name=any(charge.owners is not None for charge in due))
+            added = settle(due, cap=self.cap, before=before)
             for charge in due:
                 self._write_entry(connection, charge)
             self._add(connection, added)
@@ -99,7 +103,7 @@ class SQLiteLedger:
     def spent(self) -> Epsilon:
         """Return what the owner that spent most has spent in this epoch."""
         with self._reading() as connection:
-            return self._spending(connection).most
+            return self._spending(connection, by_name=False).most
 
     def entries(self) -> list[Entry]:
         """Return every line, oldest first."""
@@ -136,20 +140,29 @@ class SQLiteLedger:
         """Leave out the setup of plans that this ledger has paid for."""
         return [charge for charge in charges if charge.plan is None or not self._knows(connection, charge.plan)]
 
+    def _protection(self, connection: sqlite3.Connection) -> str | None:
+        query = "SELECT protection FROM entries WHERE protection IS NOT NULL LIMIT 1"
+        row = connection.execute(query).fetchone()
+        return None if row is None else str(row[0])
+
     def _knows(self, connection: sqlite3.Connection, plan: str) -> bool:
         return connection.execute("SELECT 1 FROM entries WHERE plan = ? LIMIT 1", (plan,)).fetchone() is not None
 
-    def _spending(self, connection: sqlite3.Connection) -> Spending:
+    def _spending(self, connection: sqlite3.Connection, *, by_name: bool) -> Spending:
+        """Return what was spent in this epoch; unless `by_name`, of some owners the one that spent most."""
         epoch = (self.epoch,)
         row = connection.execute("SELECT nano FROM spent_by_all WHERE epoch = ?", epoch).fetchone()
-        some = connection.execute("SELECT owner, nano FROM spent_by_some WHERE epoch = ?", epoch)
+        order = "" if by_name else "ORDER BY nano DESC LIMIT 1"
+        some = connection.execute(f"SELECT owner, nano FROM spent_by_some WHERE epoch = ? {order}", epoch)  # noqa: S608
         return Spending(0 if row is None else row[0], dict(some))
 
     def _write_entry(self, connection: sqlite3.Connection, charge: Charge) -> None:
         owners = None if charge.owners is None else len(charge.owners)
+        row = (self.now(), self.epoch, charge.purpose, charge.question, charge.plan, charge.epsilon.nano, owners)
         connection.execute(
-            "INSERT INTO entries (at, epoch, purpose, question, plan, nano, owners) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (self.now(), self.epoch, charge.purpose, charge.question, charge.plan, charge.epsilon.nano, owners),
+            "INSERT INTO entries (at, epoch, purpose, question, plan, nano, owners, protection)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, charge.protection),
         )
 
     def _add(self, connection: sqlite3.Connection, added: Spending) -> None:

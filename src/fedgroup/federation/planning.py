@@ -1,0 +1,105 @@
+"""How owners get into groups: noisy vectors from the owners, groups from the provider, a plan for the user."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from fedgroup.data.plans import Plan
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import InvalidInput
+from fedgroup.federation.questions import some_epsilon
+from fedgroup.messages import Grouping
+from fedgroup.owner.identity import OwnerIds, as_ids, positions
+from fedgroup.owner.records import Records
+from fedgroup.owner.role import DataOwners
+from fedgroup.privacy.budget import Charge
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.provider.grouping.limits import Limits
+from fedgroup.provider.role import Provider
+from fedgroup.provider.settings import GroupingSettings
+from fedgroup.space import Grid, PublicMap
+
+
+class Planner:
+    """Makes plans for the owners of one federation, and judges them."""
+
+    def __init__(
+        self,
+        records: Records,
+        public_map: PublicMap,
+        protection: Protection,
+        *,
+        owners: DataOwners,
+        provider: Provider,
+        private: bool,
+    ) -> None:
+        self._records = records
+        self._map = public_map
+        self._protection = protection
+        self._owners = owners
+        self._provider = provider
+        self._private = private
+
+    def plan(self, settings: GroupingSettings, grid: Grid, epsilon: float | Epsilon | None) -> Plan:
+        """Return a plan made with these settings."""
+        if grid.box != self._map.domain:
+            raise InvalidInput(f"the grid must cut the domain {self._map.domain.sides}, got one of {grid.box.sides}")
+        plan_id = secrets.token_hex(16)
+        grouping = self._grouping(settings, grid, epsilon, plan_id)
+        shown = {
+            "grid": f"{grid.columns}x{grid.rows}",
+            "domain": list(self._map.domain.sides),
+            "lonlat": self._map.lonlat,
+            "protection": str(self._protection),
+        }
+        return Plan(self._records.owners, replace(grouping, settings=dict(grouping.settings) | shown), plan_id)
+
+    def judge(self, plan: Plan, *, threshold: float) -> dict[str, float]:
+        """Return how far a plan is from the truth, by exact records."""
+        from fedgroup.evaluation.shares import judge
+        from fedgroup.evaluation.truth import exact_vectors
+
+        columns, rows = (int(part) for part in plan.settings["grid"].split("x"))
+        roster, partition = plan.aligned(self._records.owners)
+        if len(roster) != len(self._records.owners):
+            raise InvalidInput("a plan is judged by the records of all of its owners, and some have none here")
+        grid = self._map.grid(columns, rows)
+        vectors = exact_vectors(self._records, grid, self._map, most=self._protection.max_records)
+        return asdict(judge(partition, vectors, threshold=threshold))
+
+    def _grouping(
+        self, settings: GroupingSettings, grid: Grid, epsilon: float | Epsilon | None, plan_id: str
+    ) -> Grouping:
+        if settings.graph == "exact":
+            return self._exact_grouping(settings, grid)
+        if epsilon is None:
+            raise InvalidInput(f"grouping by the graph {settings.graph!r} needs an epsilon")
+        cost = some_epsilon(epsilon)
+        text = f"count vectors over {grid.columns}x{grid.rows} cells, for grouping"
+        charge = Charge(cost, "setup", text, plan=plan_id, protection=str(self._protection))
+        vectors = self._owners.describe(grid, epsilon=cost, charge=charge)
+        return self._provider.group(vectors, settings, private=self._private)
+
+    def _exact_grouping(self, settings: GroupingSettings, grid: Grid) -> Grouping:
+        from fedgroup.evaluation.truth import NO_GUARANTEE, exact_graph, exact_vectors
+
+        vectors = exact_vectors(self._records, grid, self._map, most=self._protection.max_records)
+        graph = exact_graph(vectors, threshold=settings.threshold)
+        return self._provider.group_graph(graph, settings, guarantee=NO_GUARANTEE)
+
+
+def owner_limits_of(owners: OwnerIds, largest: int | None, personal: Mapping[Any, int] | None) -> Limits | None:
+    """Return the size limits; owners that name none accept any size."""
+    if personal is None:
+        return None if largest is None else Limits(largest)
+    seats = positions(as_ids(list(personal), name="owner limits"), owners)
+    if (seats < 0).any():
+        raise InvalidInput("the owner limits name owners that are not in the owner list")
+    each = np.full(len(owners), np.iinfo(np.int32).max, dtype=np.int32)
+    each[seats] = list(personal.values())
+    return Limits(largest, each)

@@ -1,0 +1,61 @@
+"""Messages are valid from birth."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import InvalidQuery, ProtocolViolation
+from fedgroup.messages import Measure, NoisyVectors, Partition, RangeQuery
+from fedgroup.space import Box, Circle, Grid
+
+CIRCLE = Circle(0, 0, 1)
+
+
+@pytest.mark.parametrize("labels", [[0, 2], [-1, 0], [[0, 1]], [0, 2**31 - 1]])
+def test_a_partition_has_no_gaps(labels: list) -> None:
+    with pytest.raises(ProtocolViolation):
+        Partition(np.array(labels))
+
+
+def test_a_partition_does_not_change_with_its_input() -> None:
+    labels = np.array([0, 1, 1], dtype=np.int32)
+    partition = Partition(labels)
+    labels[0] = 1
+    assert partition.labels.tolist() == [0, 1, 1]
+    assert (partition.groups, partition.sizes.tolist()) == (2, [1, 2])
+
+
+def test_a_vector_has_a_count_for_each_cell() -> None:
+    with pytest.raises(ProtocolViolation):
+        NoisyVectors(np.zeros((3, 5), dtype=np.int64), Grid(Box(0, 0, 1, 1), 2, 2), Fraction(1), Epsilon.of(1))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"kind": "max"}, {"kind": "sum"}, {"measure": Measure("fare", 1)}, {"since": 5, "until": 5}]
+)
+def test_a_query_that_makes_no_sense_is_refused(wrong: dict) -> None:
+    with pytest.raises(InvalidQuery):
+        RangeQuery(**{"kind": "count", "range": CIRCLE, "epsilon": Epsilon.of(1)} | wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [(0.0,), (-1.0,), (float("nan"),), (1.0, False, 0.0), (1.0, False, 2.0), (1e6, False, 1e-6)]
+)
+def test_a_measure_that_makes_no_sense_is_refused(wrong: tuple) -> None:
+    with pytest.raises(InvalidQuery):
+        Measure("fare", *wrong)
+
+
+def test_the_resolution_defaults_to_about_a_thousandth_of_the_clip() -> None:
+    assert (Measure("fare", 50).resolution, Measure("fare", 50).units) == (0.01, 5000)
+    assert (Measure("fare", 1).resolution, Measure("fare", 0.003).units) == (0.001, 3000)
+
+
+def test_the_clip_is_never_exceeded_by_rounding_units_up() -> None:
+    measure = Measure("fare", 1.0, resolution=0.3)
+    assert measure.units == 3
+    assert measure.bounds == (0.0, 0.9)
