@@ -37,8 +37,8 @@ test: build  ## all tests
 	$(BIN)/python -m pytest -n 2
 
 check: build  ## ruff, mypy --strict, import-linter
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports
 

@@ -86,7 +86,7 @@ def _show(rows: list[Row], pictures: list[Path]) -> None:
 
     from fedgroup.experiments.demo import METHODS
 
-    table = Table("method", "epsilon", "noises", "MAE", "MRE", "seconds", title="error of a count, against the truth")
+    table = Table("method", "epsilon", "groups", "MAE", "MRE", "seconds", title="error of a count, against the truth")
     for column in table.columns[1:]:
         column.justify = "right"
     for row in rows:
