@@ -17,7 +17,7 @@ OUTSIDE = {"open", "print", "input", "exec", "eval", "breakpoint"}
 EXPERIMENTAL = ("data", "evaluation", "experiments")
 ENTROPY = {
     "privacy/noise.py": "noise",
-    "federation/joined.py": "ids of plans",
+    "federation/joined.py", "federation/planning.py": "ids of plans",
     "data/drafts.py": "names of drafts",
 }
 
