@@ -17,7 +17,8 @@ OUTSIDE = {"open", "print", "input", "exec", "eval", "breakpoint"}
 EXPERIMENTAL = ("data", "evaluation", "experiments")
 ENTROPY = {
     "privacy/noise.py": "noise",
-    "federation/joined.py", "federation/planning.py": "ids of plans",
+    "federation/joined.py": "names of weak sources of noise",
+    "federation/planning.py": "ids of plans",
     "data/drafts.py": "names of drafts",
 }
 
