@@ -1,0 +1,177 @@
+"""Who masks with whom: all pairs of a small group, a random graph of even degree in a large one.
+
+Requires:  a seed that nobody could choose: every owner commits to a nonce, all commitments are seen before the first
+           nonce is, and the seed is made of all nonces. Who reveals last can still stay silent; the round then fails
+           and begins anew with that owner out.
+Guarantee: if at most `bad_share` of a group's members, fixed before the seed is known, collude or drop out, the others
+           stay connected by masks but for a chance of about 2^-40 a group, so that nothing less than the sum of all of
+           them shows. In one uniformly random cycle both neighbours of a member are bad with a chance of about
+           bad_share^2; in degree / 2 independent cycles, and for any of the n members, with n bad_share^degree. Larger
+           sets are cut off far more rarely; tests/secure/test_mask_graph.py adds them all up.
+Proof:     docs/guarantees.md#masked-groups
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from fedgroup.errors import InvalidInput, ProtocolViolation
+from fedgroup.messages import Labels, Partition
+from fedgroup.privacy.keystream import Keystream
+
+Ints = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int32]
+Packed = npt.NDArray[np.uint64]
+
+LEAST_NONCE_BYTES = 16
+"""Shorter nonces could be guessed from their commitments."""
+
+_LOW_WORD = np.uint64(0xFFFFFFFF)
+
+
+def commitment(nonce: bytes) -> bytes:
+    """Return what an owner publishes before anybody reveals a nonce."""
+    if len(nonce) < LEAST_NONCE_BYTES:
+        raise InvalidInput(f"a nonce has at least {LEAST_NONCE_BYTES} random bytes, got {len(nonce)}")
+    return hashlib.sha256(b"fedgroup nonce commitment v1" + nonce).digest()
+
+
+def require_opened(commitments: Sequence[bytes], nonces: Sequence[bytes]) -> None:
+    """Raise `ProtocolViolation` unless every revealed nonce is the one its owner committed to."""
+    if len(commitments) != len(nonces):
+        raise ProtocolViolation(f"{len(commitments)} owners committed to a nonce but {len(nonces)} revealed one")
+    for position, (promised, nonce) in enumerate(zip(commitments, nonces, strict=True)):
+        if len(nonce) < LEAST_NONCE_BYTES or not hmac.compare_digest(promised, commitment(nonce)):
+            raise ProtocolViolation(f"the nonce revealed at position {position} is not the one committed to")
+
+
+def public_seed(contributions: Iterable[bytes]) -> bytes:
+    """Return the 32-byte seed made of all owners' revealed nonces, in roster order."""
+    digest = hashlib.sha256(b"fedgroup public seed v1")
+    for nonce in contributions:
+        digest.update(len(nonce).to_bytes(8, "big") + nonce)
+    return digest.digest()
+
+
+def mask_degree(members: int, *, bad_share: float) -> int:
+    """Return the smallest even degree with members * bad_share^degree <= 2^-40, or members - 1 if that is less."""
+    if members < 1:
+        raise InvalidInput(f"a group has at least 1 member, got {members}")
+    if not 0 <= bad_share <= 1:
+        raise InvalidInput(f"the share of bad members lies between 0 and 1, got {bad_share}")
+    if bad_share in (0, 1):
+        return members - 1 if bad_share else min(2, members - 1)
+    wanted = math.log(members * 2.0**40) / -math.log(bad_share)
+    return min(max(2, 2 * math.ceil(wanted / 2)), members - 1)
+
+
+def mask_edges(labels: Labels, *, seed: bytes, bad_share: float = 0.2) -> tuple[Positions, Positions]:
+    """Return the pairs of owners that share a mask, each once as first < second, in ascending order.
+
+    A group in which the degree reaches everybody has all its pairs, any other one the union of degree / 2 independent,
+    uniformly random cycles through all members, without the few pairs that occur twice.
+    """
+    partition = Partition(labels)
+    members = np.argsort(partition.labels, kind="stable").astype(np.int32)
+    sizes = partition.sizes
+    degrees = _degrees(sizes, bad_share)
+    complete = degrees >= sizes - 1
+    stream = Keystream(hashlib.sha256(b"fedgroup mask graph v1" + seed).digest())
+    edges = [_all_pairs(*_of_groups(members, sizes, complete))]
+    edges.extend(_cycles(stream, members, sizes, np.where(complete, 0, degrees // 2)))
+    return _each_once(np.concatenate(edges))
+
+
+def shuffled(stream: Keystream, values: Positions, *, sizes: Ints) -> Positions:
+    """Return `values` with each of the consecutive segments of `sizes` in an independent, exactly uniform order."""
+    starts = np.cumsum(sizes) - sizes
+    rank = np.arange(len(values)) - np.repeat(starts, sizes)
+    return _exchange(values.copy(), starts, uniform_below(stream, rank + 1))
+
+
+def uniform_below(stream: Keystream, bounds: Ints) -> Positions:
+    """Return independent whole numbers, the i-th exactly uniform among 0..bounds[i]-1, for bounds up to 2^31."""
+    drawn = np.empty(len(bounds), dtype=np.int32)
+    waiting = np.arange(len(bounds))
+    while len(waiting):
+        bound = bounds[waiting].astype(np.uint64)
+        # Lemire, "Fast random integer generation in an interval" (2019): reject what would favour some outcomes.
+        product = stream.words(len(waiting), np.uint32) * bound
+        drawn[waiting] = product >> np.uint64(32)
+        waiting = waiting[(product & _LOW_WORD) < np.uint64(1 << 32) % bound]
+    return drawn
+
+
+def _degrees(sizes: Ints, bad_share: float) -> Ints:
+    distinct, which = np.unique(sizes, return_inverse=True)
+    return np.array([mask_degree(int(n), bad_share=bad_share) for n in distinct], dtype=np.int64)[which]
+
+
+def _of_groups(members: Positions, sizes: Ints, chosen: npt.NDArray[np.bool_]) -> tuple[Positions, Ints]:
+    """Return the members of the chosen groups, group after group, and these groups' sizes."""
+    return members[np.repeat(chosen, sizes)], sizes[chosen]
+
+
+def _cycles(stream: Keystream, members: Positions, sizes: Ints, wanted: Ints) -> Iterator[Packed]:
+    """Yield one random cycle of every group that wants more of them, until all have theirs."""
+    for done in range(int(wanted.max(initial=0))):
+        chosen, chosen_sizes = _of_groups(members, sizes, wanted > done)
+        yield _closed_walks(shuffled(stream, chosen, sizes=chosen_sizes), chosen_sizes)
+
+
+def _each_once(edges: Packed) -> tuple[Positions, Positions]:
+    edges.sort()
+    new = np.ones(len(edges), dtype=np.bool_)
+    np.not_equal(edges[1:], edges[:-1], out=new[1:])
+    kept = edges[new]
+    return (kept >> np.uint64(32)).astype(np.int32), (kept & _LOW_WORD).astype(np.int32)
+
+
+@numba.njit(cache=True)
+def _exchange(values: Positions, starts: Ints, draws: Positions) -> Positions:
+    """Shuffle in place (Fisher and Yates): each value changes places with one at or before it in its segment."""
+    for group in range(len(starts)):
+        start = starts[group]
+        end = starts[group + 1] if group + 1 < len(starts) else len(values)
+        for i in range(end - 1, start, -1):
+            j = start + draws[i]
+            values[i], values[j] = values[j], values[i]
+    return values
+
+
+@numba.njit(cache=True)
+def _packed(one: int, other: int) -> np.uint64:
+    return np.uint64(min(one, other)) << np.uint64(32) | np.uint64(max(one, other))
+
+
+@numba.njit(cache=True)
+def _closed_walks(members: Positions, sizes: Ints) -> Packed:
+    edges = np.empty(len(members), dtype=np.uint64)
+    start = 0
+    for size in sizes:
+        last = start + size - 1
+        for i in range(start, last):
+            edges[i] = _packed(members[i], members[i + 1])
+        edges[last] = _packed(members[last], members[start])
+        start += size
+    return edges
+
+
+@numba.njit(cache=True)
+def _all_pairs(members: Positions, sizes: Ints) -> Packed:
+    edges = np.empty((sizes * (sizes - 1) // 2).sum(), dtype=np.uint64)
+    start = edge = 0
+    for size in sizes:
+        for i in range(start, start + size):
+            for j in range(i + 1, start + size):
+                edges[edge] = _packed(members[i], members[j])
+                edge += 1
+        start += size
+    return edges

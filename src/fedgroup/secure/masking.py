@@ -1,0 +1,119 @@
+"""Masks that cancel in the sum: every pair of owners agrees on a number that one adds and the other subtracts.
+
+Requires:  pair secrets that only the two owners know (`pair_keys`), a graph in which the honest owners are connected
+           (`mask_graph`), a round id that never comes twice, and values that carry their shares of noise already.
+Guarantee: what a group's members send shows nothing but the sum of the honest members' values modulo 2^64, to anyone
+           who cannot find a pair secret. A mask is AES_K(x) xor x of x = secret xor counter (Matyas, Meyer, Oseas), K
+           made of the public round context; with AES as an ideal cipher it is uniform and independent of all masks of
+           other pairs, counters and rounds, except with a chance of pairs * guesses / 2^128.
+Proof:     docs/guarantees.md#masked-groups
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from fedgroup.errors import InvalidInput
+from fedgroup.messages import Labels
+
+Ints = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+Positions = npt.NDArray[np.int32]
+Secrets = npt.NDArray[np.uint8]
+
+CONTEXT_BYTES = 32
+_BLOCKS_AT_ONCE = 1 << 14
+"""So few that a block stays in the processor's cache between cipher and xor."""
+
+
+def round_context(
+    *, question: bytes, epsilon_nano: int, parts: int, roster_digest: bytes, epoch: int, round_id: bytes
+) -> bytes:
+    """Return the 32 bytes that stand for everything an owner agrees to in one round."""
+    digest = hashlib.sha256(b"fedgroup round context v1")
+    numbers = (str(number).encode() for number in (epsilon_nano, parts, epoch))
+    for field in (question, roster_digest, round_id, *numbers):
+        digest.update(len(field).to_bytes(8, "big") + field)
+    return digest.digest()
+
+
+def pair_masks(secrets: Secrets, context: bytes, *, words: int = 1) -> Words:
+    """Return the masks of one round, `words` numbers of 64 bits for each pair's secret."""
+    if secrets.ndim != 2 or secrets.shape[1] != 16 or secrets.dtype != np.uint8:
+        raise InvalidInput(f"pair secrets are rows of 16 bytes, got {secrets.dtype} of shape {secrets.shape}")
+    if len(context) != CONTEXT_BYTES or words < 1:
+        raise InvalidInput(f"masks need a context of {CONTEXT_BYTES} bytes and at least 1 word, got {words} words")
+    key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"fedgroup mask v1").derive(context)
+    blocks = np.ascontiguousarray(secrets).view("<u8")
+    masks = np.empty((len(blocks), words), dtype=np.uint64)
+    for word in range(0, words, 2):
+        _encipher(blocks, key, counter=word // 2, masks=masks[:, word : word + 2])
+    return masks
+
+
+def masked(values: Ints, first: Positions, second: Positions, masks: Words) -> Words:
+    """Return what each owner sends: its value plus its masks as a first, minus those as a second owner, mod 2^64."""
+    if not len(first) == len(second) == len(masks):
+        raise InvalidInput(f"{len(first)} first owners, {len(second)} second owners and {len(masks)} masks differ")
+    _require_within(first, len(values))
+    _require_within(second, len(values))
+    sent = np.array(values, dtype=np.int64).view(np.uint64)
+    columns, mask_columns = sent.reshape(len(sent), -1), masks.reshape(len(masks), -1)
+    if len(sent) and len(masks) and columns.shape[1] != mask_columns.shape[1]:
+        raise InvalidInput(f"values of {columns.shape[1]} words need masks of as many, got {mask_columns.shape[1]}")
+    for word in range(columns.shape[1]):
+        _add_masks(columns[:, word], first, second, mask_columns[:, word])
+    return sent
+
+
+def sums_of_masked(masked: Words, labels: Labels, groups: int) -> Ints:
+    """Return each group's sum modulo 2^64, read as a signed number; where all members are in it, the masks are gone."""
+    if len(masked) != len(labels):
+        raise InvalidInput(f"{len(masked)} masked values need as many labels, got {len(labels)}")
+    _require_within(labels, groups)
+    sums = np.zeros((groups, *masked.shape[1:]), dtype=np.uint64)
+    columns, sum_columns = masked.reshape(len(masked), -1), sums.reshape(groups, -1)
+    for word in range(sum_columns.shape[1]):
+        _add_up(sum_columns[:, word], labels, columns[:, word])
+    return sums.view(np.int64)
+
+
+def _encipher(blocks: Words, key: bytes, *, counter: int, masks: Words) -> None:
+    """Fill one or two columns of `masks` with AES_K(x) xor x of x = secret xor counter."""
+    encryptor = Cipher(algorithms.AES256(key), modes.ECB()).encryptor()  # noqa: S305 - of secrets, xored afterwards
+    enciphered = np.empty((_BLOCKS_AT_ONCE, 2), dtype="<u8")
+    tweak = np.array([counter, 0], dtype="<u8")
+    for start in range(0, len(blocks), _BLOCKS_AT_ONCE):
+        plain = blocks[start : start + _BLOCKS_AT_ONCE]
+        if counter:
+            plain = plain ^ tweak
+        cipher = enciphered[: len(plain)]
+        encryptor.update_into(plain.view(np.uint8).data, cipher.view(np.uint8).data)
+        wide = masks.shape[1]
+        np.bitwise_xor(cipher[:, :wide], plain[:, :wide], out=masks[start : start + len(plain)])
+
+
+def _require_within(positions: npt.NDArray[np.integer], count: int) -> None:
+    """Raise before compiled code, which does not look, would write past an array's end."""
+    if len(positions) and not 0 <= positions.min() <= positions.max() < count:
+        raise InvalidInput(f"positions lie between 0 and {count - 1}")
+
+
+@numba.njit(cache=True)
+def _add_masks(sent: Words, first: Positions, second: Positions, masks: Words) -> None:
+    for pair in range(len(masks)):
+        sent[first[pair]] += masks[pair]
+        sent[second[pair]] -= masks[pair]
+
+
+@numba.njit(cache=True)
+def _add_up(sums: Words, labels: Labels, masked: Words) -> None:
+    for owner in range(len(masked)):
+        sums[labels[owner]] += masked[owner]

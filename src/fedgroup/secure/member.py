@@ -1,0 +1,91 @@
+"""One live owner's side of a masked sum: it answers every round once, with bytes that never change.
+
+Requires:  a roster whose certificates the owner verified; neighbours that the owner computed itself from the public
+           seed (`mask_graph`), never the provider's word; values that carry this owner's share of noise already; and
+           that `answered` is stored durably before the bytes leave.
+Guarantee: for one context one sequence of bytes leaves, whatever is asked again: the same mask never hides two values.
+Proof:     docs/guarantees.md#masked-groups
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from fedgroup.errors import InvalidInput, ProtocolViolation
+from fedgroup.secure.masking import CONTEXT_BYTES, pair_masks
+from fedgroup.secure.pair_keys import SECRET_BYTES, OwnerKey, agree
+
+ANSWER_BYTES = 8
+_MODULUS = 1 << 64
+
+
+class Member:
+    """An owner in a masked group: it knows its pair secrets, and what it has answered."""
+
+    def __init__(
+        self,
+        key: OwnerKey,
+        position: int,
+        *,
+        roster: Sequence[bytes],
+        neighbours: Sequence[int],
+        answered: Mapping[bytes, bytes] = MappingProxyType({}),
+    ) -> None:
+        _require_own_roster(key, position, roster)
+        _require_neighbours(neighbours, position, len(roster))
+        _require_records(answered)
+        agreed = b"".join(agree(key, roster[neighbour]) for neighbour in neighbours)
+        self._secrets = np.frombuffer(agreed, dtype=np.uint8).reshape(-1, SECRET_BYTES)
+        self._adds = np.array([position < neighbour for neighbour in neighbours], dtype=np.bool_)
+        self._answered = dict(answered)
+
+    @property
+    def answered(self) -> Mapping[bytes, bytes]:
+        """The exact bytes sent for each context: to be stored before sending, sent again, and given back at birth."""
+        return MappingProxyType(self._answered)
+
+    def answer(self, context: bytes, value: int) -> bytes:
+        """Return the masked value as 8 bytes, the lowest first; a context answered before must bring the same value."""
+        if len(context) != CONTEXT_BYTES:
+            raise InvalidInput(f"a round's context has {CONTEXT_BYTES} bytes, got {len(context)}")
+        if not -(1 << 63) <= value < 1 << 63:
+            raise InvalidInput("a value to be masked must fit 64 bits with a sign")
+        # setdefault is atomic: of two threads that answer one context at once, one refuses unless they agree.
+        candidate = ((int(value) + self._mask(context)) % _MODULUS).to_bytes(ANSWER_BYTES, "little")
+        sent = self._answered.setdefault(context, candidate)
+        if sent != candidate:
+            raise ProtocolViolation("this round was answered already, with another value; send the stored answer again")
+        return sent
+
+    def _mask(self, context: bytes) -> int:
+        masks = pair_masks(self._secrets, context)[:, 0]
+        return int(masks[self._adds].sum(dtype=np.uint64)) - int(masks[~self._adds].sum(dtype=np.uint64))
+
+    def __repr__(self) -> str:
+        return "Member(<private>)"
+
+
+def _require_own_roster(key: OwnerKey, position: int, roster: Sequence[bytes]) -> None:
+    if not 0 <= position < len(roster):
+        raise ProtocolViolation(f"position {position} is not in a roster of {len(roster)}")
+    if roster[position] != key.public:
+        raise ProtocolViolation(f"the roster holds another owner's key at position {position}")
+    if len(set(roster)) != len(roster):
+        raise ProtocolViolation("a roster holds each public key once")
+
+
+def _require_neighbours(neighbours: Sequence[int], position: int, members: int) -> None:
+    if not all(0 <= neighbour < members for neighbour in neighbours):
+        raise ProtocolViolation(f"a neighbour is not in a roster of {members}")
+    if position in neighbours or len(set(neighbours)) != len(neighbours):
+        raise ProtocolViolation("neighbours are other owners, each named once")
+    if members > 1 and not len(neighbours):
+        raise ProtocolViolation("a member without neighbours would send its value without a mask")
+
+
+def _require_records(answered: Mapping[bytes, bytes]) -> None:
+    if not all(len(context) == CONTEXT_BYTES and len(sent) == ANSWER_BYTES for context, sent in answered.items()):
+        raise InvalidInput(f"stored answers are {CONTEXT_BYTES} bytes of context with {ANSWER_BYTES} bytes of answer")
