@@ -22,7 +22,7 @@ def test_json_tells_the_balance_and_every_question(fedgroup, used):
     asked = facts["entries"][-1]
     assert set(asked) == {"at", "epoch", "purpose", "question", "epsilon", "owners"}
     assert (asked["purpose"], asked["epsilon"], asked["owners"]) == ("query", 0.25, "all")
-    assert asked["question"] == "count within 3000 of 10000,10000"
+    assert asked["question"] == "count within 3000 of 10000,10000, by dp"
 
 
 def test_people_read_each_question_on_one_line(fedgroup, used):

@@ -25,7 +25,13 @@ def federation(owner: Any = (1, 2, 3), **settings: Any) -> fg.Federation:
 
 def plan_of(groups: dict[Any, int], *, epsilon: float = 0.25, private: bool = True) -> fg.Plan:
     labels = np.array(list(groups.values()), dtype=np.int32)
-    grouping = Grouping(Partition(labels), {"grid": "2x2"}, Epsilon.of(epsilon), "made by a test", private)
+    grouping = Grouping(
+        Partition(labels),
+        {"grid": "2x2", "domain": [0.0, 0.0, 10.0, 10.0], "lonlat": False},
+        Epsilon.of(epsilon),
+        "made by a test",
+        private,
+    )
     return fg.Plan(np.array(list(groups)), grouping, "".join(map(str, groups.items())))
 
 

@@ -17,6 +17,8 @@ OUTSIDE = {"open", "print", "input", "exec", "eval", "breakpoint"}
 EXPERIMENTAL = ("data", "evaluation", "experiments")
 ENTROPY = {
     "privacy/noise.py": "noise",
+    "secure/similarity.py": "a session's keys",
+    "secure/pair_keys.py": "owners' keys",
     "federation/joined.py": "names of weak sources of noise",
     "federation/planning.py": "ids of plans",
     "data/drafts.py": "names of drafts",

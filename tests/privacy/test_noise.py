@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Context, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -13,13 +15,15 @@ import pytest
 
 from fedgroup.errors import InvalidInput
 from fedgroup.privacy.keystream import Keystream
-from fedgroup.privacy.noise import FloatingPointLaplace, SecureNoise, SeededNoise
+from fedgroup.privacy.laplace_inverse import Inverse, thresholds
+from fedgroup.privacy.noise import FloatingPointLaplace, NoiseSource, SecureNoise, SeededNoise
+from fedgroup.privacy.opendp_noise import OpenDPNoise
 
 WIDE = Fraction(400)
 
 
 def draw_in_child(noise: SecureNoise, pipe: multiprocessing.connection.Connection) -> None:
-    pipe.send(noise.laplace(WIDE, 50).tolist())
+    pipe.send([*noise.laplace(WIDE, 50).tolist(), *noise.laplace_shares(WIDE, 2, 50).tolist()])
 
 
 def test_two_secure_sources_differ() -> None:
@@ -35,7 +39,8 @@ def test_a_forked_process_draws_other_noise() -> None:
     child.start()
     theirs = here.recv()
     child.join()
-    assert theirs != noise.laplace(WIDE, 50).tolist()
+    assert theirs[:50] != noise.laplace(WIDE, 50).tolist()
+    assert theirs[50:] != noise.laplace_shares(WIDE, 2, 50).tolist()
 
 
 def test_threads_never_share_noise() -> None:
@@ -56,6 +61,11 @@ def test_the_same_seed_gives_the_same_noise() -> None:
     assert (SeededNoise(5).laplace(WIDE, 99) != SeededNoise(6).laplace(WIDE, 99)).any()
 
 
+def test_the_same_seed_gives_the_same_shares() -> None:
+    assert (SeededNoise(5).laplace_shares(WIDE, 3, 99) == SeededNoise(5).laplace_shares(WIDE, 3, 99)).all()
+    assert (SeededNoise(5).laplace_shares(WIDE, 3, 99) != SeededNoise(6).laplace_shares(WIDE, 3, 99)).any()
+
+
 def test_only_secure_noise_calls_itself_private() -> None:
     assert SecureNoise().private
     assert not SeededNoise(1).private
@@ -68,6 +78,28 @@ def test_scales_that_cannot_be_drawn_are_refused(scale: Fraction) -> None:
         SeededNoise(1).laplace(scale, 1)
 
 
+@pytest.mark.parametrize("scale", [Fraction(0), Fraction(2**40 + 1), Fraction(2**54 + 1, 2**20)])
+def test_scales_whose_shares_cannot_be_drawn_are_refused(scale: Fraction) -> None:
+    with pytest.raises(InvalidInput, match="cannot be drawn"):
+        SeededNoise(1).laplace_shares(scale, 2, 1)
+
+
+def test_the_largest_scales_still_have_shares() -> None:
+    assert np.abs(SeededNoise(1).laplace_shares(Fraction(2**40), 2, 100)).max() > 2**38
+    assert np.abs(SeededNoise(1).laplace_shares(Fraction(2**54 - 1, 2**14), 2, 100)).max() > 2**38
+
+
+def test_noise_in_no_parts_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="one share or more"):
+        SeededNoise(1).laplace_shares(WIDE, 0, 1)
+
+
+@pytest.mark.parametrize("source", [lambda: FloatingPointLaplace(1), OpenDPNoise])
+def test_sources_without_shares_say_so(source: Callable[[], NoiseSource]) -> None:
+    with pytest.raises(InvalidInput, match="cannot make noise shares"):
+        source().laplace_shares(WIDE, 2, 1)
+
+
 def test_a_negative_seed_is_refused() -> None:
     with pytest.raises(InvalidInput, match="from 0 up"):
         SeededNoise(-1)
@@ -76,6 +108,27 @@ def test_a_negative_seed_is_refused() -> None:
 def test_no_noise_is_asked_for_and_none_is_given() -> None:
     assert len(SecureNoise().laplace(WIDE, 0)) == 0
     assert len(SecureNoise().laplace(Fraction(10**6), 0)) == 0
+    assert len(SecureNoise().laplace_shares(WIDE, 2, 0)) == 0
+    assert len(SecureNoise().laplace_shares(Fraction(10**6), 2, 0)) == 0
+
+
+def test_the_callers_decimal_context_does_not_change_the_noise() -> None:
+    scale = Fraction(17, 3)
+    low, edges = thresholds(scale)
+    with localcontext(Context(prec=4)):
+        assert thresholds(scale) == (low, edges)
+        assert Inverse(scale)(edges[-1 - low] - 1, 64) == (-2, -2)
+        assert Inverse(scale)(edges[-1 - low] + 1, 64) == (-1, -1)
+
+
+def test_ever_closer_ties_are_decided_by_ever_more_bits() -> None:
+    """With a = e^-1, F(-1) = a / (1+a): its first 300 bits lie between two outcomes, one more or less does not."""
+    with localcontext(Context(prec=150)) as context:
+        a = context.exp(-1)
+        tie = int(a / (1 + a) * 2**300)
+    assert Inverse(Fraction(1))(tie, 300) == (-1, 0)
+    assert Inverse(Fraction(1))(tie - 1, 300) == (-1, -1)
+    assert Inverse(Fraction(1))(tie + 1, 300) == (0, 0)
 
 
 def test_the_keystream_is_aes_in_counter_mode() -> None:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from fedgroup.messages import Answer, Expectation
 
 _FIELDS = (
-    "value", "interval", "confidence", "epsilon", "method", "in_group", "trust", "groups", "owners", "heard", "missing",
-    "private", "seconds", "stored", "charged", "asked_at",
+    "kind", "value", "interval", "confidence", "epsilon", "method", "in_group", "trust", "groups", "owners", "heard",
+    "missing", "private", "seconds", "stored", "charged", "asked_at", "notes",
 )  # fmt: skip
 
 
@@ -62,12 +62,19 @@ def _print_value(answer: Answer) -> None:
 
 
 def _print_price(answer: Answer) -> None:
-    cost = "an earlier answer, free" if answer.stored else f"epsilon {answer.epsilon:g}"
+    cost = _cost(answer)
     took = f"{answer.seconds * 1000:.0f} ms"
     if answer.method == "exact":
         result.print(f"exact: no noise for {_several(answer.owners, 'owner')}, {cost}, {took}")
     else:
         result.print(f"{answer.method}: {_noises(answer)}, {cost}, {took}")
+
+
+def _cost(answer: Answer) -> str:
+    if answer.stored:
+        return f"the answer of {answer.asked_at}, free"
+    besides = round(answer.charged - answer.epsilon, 9)
+    return f"epsilon {answer.epsilon:g}" + (f" and {besides:g} once for the plan" if besides > 0 else "")
 
 
 def _noises(told: Answer | Expectation) -> str:

@@ -86,17 +86,26 @@ def _show(rows: list[Row], pictures: list[Path]) -> None:
 
     from fedgroup.experiments.demo import METHODS
 
-    table = Table("method", "epsilon", "groups", "MAE", "MRE", "seconds", title="error of a count, against the truth")
+    table = Table(
+        "method", "setup", "epsilon", "groups", "MAE", "MRE", "seconds", title="error of a count, against the truth"
+    )
     for column in table.columns[1:]:
         column.justify = "right"
     for row in rows:
         errors = (f"{row.mean_absolute_error:.1f}", f"{row.mean_relative_error:.0%}", f"{row.seconds:.2f}")
         last = row.epsilon == rows[-1].epsilon
-        table.add_row(row.method, f"{row.epsilon}", f"{row.groups:,}", *errors, end_section=last)
+        setup = f"{row.setup_epsilon:g}" if row.setup_epsilon else ""
+        table.add_row(row.method, setup, f"{row.epsilon}", f"{row.groups:,}", *errors, end_section=last)
     print_table(table)
     for method in METHODS:
         result.print(f"  {method.name:10} {method.what}")
-    result.print("MAE: mean absolute error, in records. MRE: mean relative error.")
+    result.print("setup: epsilon that grouping costs once, before all questions. epsilon: that of each question.")
+    result.print(
+        "MAE: mean absolute error, in records. MRE: mean relative error. seconds: with compiling, the first time."
+    )
     result.print("\nA group costs one noise however many owners it has: fewer groups, smaller errors.")
+    result.print(
+        "Grouping pays when its setup is shared by several questions; for one question alone, plain dp is better."
+    )
     result.print(f"pictures: {', '.join(str(path) for path in pictures)}")
     result.print(_NEXT)

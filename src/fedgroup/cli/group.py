@@ -138,6 +138,19 @@ def _say(facts: dict[str, Any], plan: Plan, out: Path | None, *, as_json: bool) 
     result.print(f"epsilon {facts['epsilon']:g}; guarantee: {facts['guarantee']}")
     if not facts["private"]:
         result.print("this result is not private")
+    if plan.epsilon:
+        result.print(_pays_off(plan))
     result.print(
         f"plan saved to {out}" if out else "not saved: --out PLAN.parquet saves it for 'fedgroup count --plan'"
+    )
+
+
+def _pays_off(plan: Plan) -> str:
+    """Say from which total on a plan beats plain dp: (B - setup) / B > sqrt(groups / owners)."""
+    share = (plan.groups / len(plan.owners)) ** 0.5
+    if share == 1:
+        return "every owner is alone: answers with this plan are no better than those of plain dp"
+    total = plan.epsilon / (1 - share)
+    return (
+        f"errors shrink to {share:.0%} of plain dp's; the plan pays off when owners spend more than {total:.2g} in all"
     )

@@ -27,6 +27,7 @@ class Row:
     """How one method did at one epsilon, over all questions and repeats."""
 
     method: str
+    setup_epsilon: float
     epsilon: float
     groups: int
     mean_absolute_error: float
@@ -90,12 +91,12 @@ def run_demo(records: Records, *, seed: int, epsilons: Sequence[float] = EPSILON
                 federation.count(circle, epsilon=epsilon, plan=plan, repeat=REPEATS, evaluate=True)
                 for circle in demo_questions()
             ]
-            yield _row(method.name, epsilon, answers, time.perf_counter() - started)
+            setup = 0.0 if plan is None else plan.epsilon
+            yield _row(method.name, setup, epsilon, answers, seconds=time.perf_counter() - started)
 
 
-def _row(method: str, epsilon: float, answers: Sequence[Answer], seconds: float) -> Row:
+def _row(method: str, setup: float, epsilon: float, answers: Sequence[Answer], *, seconds: float) -> Row:
     errors = np.array([[abs((value or 0) - (a.true_value or 0)) for value in a.values] for a in answers])
     truth = np.array([max(1.0, a.true_value or 0) for a in answers])
-    return Row(
-        method, epsilon, answers[0].groups, float(errors.mean()), float((errors / truth[:, None]).mean()), seconds
-    )
+    relative = float((errors / truth[:, None]).mean())
+    return Row(method, setup, epsilon, answers[0].groups, float(errors.mean()), relative, seconds)

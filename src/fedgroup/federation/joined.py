@@ -32,6 +32,7 @@ from fedgroup.storage.sqlite import SQLiteLedger
 from fedgroup.user import role as user
 
 OUTSIDE = "records outside the domain are not counted"
+CUT = "of each owner only the first {} records inside the domain are counted; the interval does not cover that"
 CLIPPED = "values are cut to the clip range and rounded to the resolution; the interval does not cover that"
 
 
@@ -58,6 +59,10 @@ class Federation:
         noise: NoiseSource | None = None,
         evaluation: bool = False,
     ) -> None:
+        if not isinstance(records, Records):
+            raise InvalidInput(
+                "a federation takes Records: fg.Records(...), fg.read(file) or fg.Records.from_frame(df)"
+            )
         agreed = domain or records.domain
         if agreed is None:
             raise InvalidInput(
@@ -91,6 +96,17 @@ class Federation:
     def close(self) -> None:
         """Close the ledger's file; a question asked later opens it again."""
         self.ledger.close()
+
+    @property
+    def spent(self) -> float:
+        """What the owner that spent most has spent."""
+        return float(self.ledger.spent())
+
+    @property
+    def left(self) -> float | None:
+        """What every owner can still spend; None when nothing is capped."""
+        left = left_of(self.ledger.cap, self.ledger.spent())
+        return None if left is None else float(left)
 
     def __repr__(self) -> str:
         return f"Federation({self.map.domain}, <private records>)"
@@ -199,12 +215,17 @@ class Federation:
             in_group=details.get("in_group", "trusted"),
             owners=self._records.owners,
         )
-        self._require_own_protection(how.plan)
+        self._require_own_plan(how.plan)
         query = range_query(kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.map)
         return query, how
 
-    def _require_own_protection(self, plan: Plan | None) -> None:
-        """Refuse a plan whose epsilon protects something else than this federation promises to protect."""
+    def _require_own_plan(self, plan: Plan | None) -> None:
+        """Refuse a plan of another domain, or one whose epsilon protects something else than is promised here."""
+        place = [list(self.map.domain.sides), self.map.lonlat]
+        if plan is not None and [plan.settings.get("domain"), plan.settings.get("lonlat")] != place:
+            raise InvalidInput(
+                f"the plan is for another domain, {plan.settings.get('domain')}; make one for {place[0]}"
+            )
         made_for = None if plan is None or plan.grouping.epsilon == NOTHING else plan.settings.get("protection")
         if made_for not in (None, str(self.protection)):
             raise InvalidInput(f"the plan protects {made_for}, this federation {self.protection}; make a plan for it")
@@ -244,7 +265,7 @@ class Federation:
             private=self.private and how.private and repeat == 1,
             asked_at=self.ledger.now(),
             charged=float(cost),
-            notes=_notes(query),
+            notes=self._notes(query, how),
             values=tuple(reading.value for reading in readings) if repeat > 1 else (),
         )
 
@@ -266,7 +287,7 @@ class Federation:
             missing=0,
             private=False,
             asked_at=self.ledger.now(),
-            notes=_notes(query),
+            notes=self._notes(query, how),
         )
 
     def _truth(self, query: RangeQuery) -> float | None:
@@ -276,7 +297,7 @@ class Federation:
 
     def _charges(self, query: RangeQuery, how: Method, times: int) -> Sequence[Charge]:
         """Return what the question costs, and the setup of its plan if this ledger has not paid for it yet."""
-        text = question(query) + ("" if times == 1 else f", {times} times")
+        text = f"{question(query)}, {how.told}" + ("" if times == 1 else f", {times} times")
         asked = Charge(query.epsilon * times, "query", text, protection=str(self.protection))
         plan = how.plan
         if plan is None or plan.grouping.epsilon == NOTHING:
@@ -286,12 +307,21 @@ class Federation:
         setup = Charge(
             plan.grouping.epsilon,
             "setup",
-            "a plan made elsewhere",
+            f"plan {plan.id[:8]}, made elsewhere",
             plan=plan.id,
             owners=owners,
             protection=str(self.protection),
         )
         return [setup, asked]
+
+    def _notes(self, query: RangeQuery, how: Method) -> tuple[str, ...]:
+        """Return what the reader of an answer must know besides its interval; all of it is public."""
+        notes = [OUTSIDE]
+        if self.protection.max_records is not None:
+            notes.append(CUT.format(self.protection.max_records))
+        if query.measure is not None:
+            notes.append(CLIPPED)
+        return (*notes, *how.differences(self._records.owners))
 
     def _key(self, query: RangeQuery, how: Method) -> str:
         return repeat_key(
@@ -317,7 +347,3 @@ def _noise_name(noise: NoiseSource | None, seed: int | None) -> str:
     if noise is None:
         return "private" if seed is None else f"seed {seed}"
     return "private" if noise.private else secrets.token_hex(16)
-
-
-def _notes(query: RangeQuery) -> tuple[str, ...]:
-    return (OUTSIDE,) if query.measure is None else (OUTSIDE, CLIPPED)

@@ -30,6 +30,23 @@ class Method:
     plan: Plan | None = None
 
     @property
+    def told(self) -> str:
+        """The method as ledgers show it."""
+        return f"by {self.name}" if self.plan is None else f"by {self.name}, plan {self.plan.id[:8]}"
+
+    def differences(self, owners: OwnerIds) -> list[str]:
+        """Return in words how the plan's owners differ from those of the data; both lists are public."""
+        if self.plan is None:
+            return []
+        new, gone = len(self.roster) - len(self.plan.owners), len(self.roster) - len(owners)
+        notes = [f"{new:,} owners are not in the plan and stay alone"] if new else []
+        return notes + (
+            [f"{gone:,} owners of the plan have no place in the data and count as owners without records"]
+            if gone
+            else []
+        )
+
+    @property
     def private(self) -> bool:
         return self.name != "exact" and (self.plan is None or self.plan.private)
 

@@ -80,7 +80,7 @@ class Planner:
         if epsilon is None:
             raise InvalidInput(f"grouping by the graph {settings.graph!r} needs an epsilon")
         cost = some_epsilon(epsilon)
-        text = f"count vectors over {grid.columns}x{grid.rows} cells, for grouping"
+        text = f"count vectors over {grid.columns}x{grid.rows} cells, for plan {plan_id[:8]}"
         charge = Charge(cost, "setup", text, plan=plan_id, protection=str(self._protection))
         vectors = self._owners.describe(grid, epsilon=cost, charge=charge)
         return self._provider.group(vectors, settings, private=self._private)

@@ -77,6 +77,8 @@ def range_query(
     public_map: PublicMap,
 ) -> RangeQuery:
     """Return the query that a question stands for, or say what is wrong with it."""
+    if not isinstance(asked, Range):
+        raise InvalidQuery("a range is a Circle, a Rectangle, a Polygon or a MultiPolygon")
     public_map.require_reachable(asked)
     since, until = details.get("since"), details.get("until")
     query = RangeQuery(

@@ -60,7 +60,10 @@ def whole_units(values: npt.NDArray[np.float64], measure: Measure) -> Ints:
 def times_of(records: Records) -> Times:
     """Return the time of each record; records without a time column cannot be asked about a time window."""
     if records.time is None:
-        raise InvalidQuery("these records have no time column, so a time window cannot be asked; drop since and until")
+        raise InvalidQuery(
+            "these records have no time column, so a time window cannot be asked; name one with --time or time=, "
+            "or drop since and until"
+        )
     return records.time
 
 

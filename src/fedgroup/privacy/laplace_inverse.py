@@ -1,4 +1,8 @@
-"""The cumulative law of discrete Laplace noise and its inverse, to as many digits as a draw needs."""
+"""The cumulative law of discrete Laplace noise and its inverse, to as many digits as a draw needs.
+
+Operators on Decimal, even the sign, round to the context of the thread, which belongs to the caller: everything here
+goes through the methods of a context of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,6 @@ from fractions import Fraction
 from itertools import accumulate, repeat
 
 _BEYOND = 2**62
-_SLACK = Decimal("1e-20")
 
 
 def thresholds(scale: Fraction) -> tuple[int, list[int]]:
@@ -30,7 +33,9 @@ def thresholds(scale: Fraction) -> tuple[int, list[int]]:
 
 def _tails(scale: Fraction, count: int, *, bits: int) -> list[int]:
     """Return P(X >= j) = a^j / (1+a) for j = 1..count as multiples of 2^-bits, too small by less than 4 (count + 1)."""
-    a = int(_exp_of_minus_inverse(scale, digits=bits // 3 + 20) * (1 << bits))
+    context = Context(prec=bits // 3 + 30)
+    nearly_a = context.multiply(_exp_of_minus_inverse(scale, digits=context.prec), Decimal(1 << bits))
+    a = max(0, int(nearly_a) - 1)
     first = (a << bits) // ((1 << bits) + a)
     return list(accumulate(repeat(a, count - 1), lambda tail, a: (tail * a) >> bits, initial=first))
 
@@ -38,7 +43,7 @@ def _tails(scale: Fraction, count: int, *, bits: int) -> list[int]:
 def _exp_of_minus_inverse(scale: Fraction, *, digits: int) -> Decimal:
     """Return a = exp(-1/scale) to `digits` digits."""
     context = Context(prec=digits + 10)
-    return context.exp(-context.divide(Decimal(scale.denominator), Decimal(scale.numerator)))
+    return context.exp(context.divide(Decimal(-scale.denominator), Decimal(scale.numerator)))
 
 
 @dataclass(frozen=True)
@@ -55,22 +60,28 @@ class Inverse:
         """Return bounds on the outcome at U = u / 2^bits exactly.
 
         X = -(ceil(n) - 1) where n = -s ln(U (1+a)) > 1, X = floor(p) where p = -s ln((1-U) (1+a)) >= 1, else 0;
-        n and p are known to far better than the slack that widens the bounds.
+        n and p are known to far better than the slack that widens the bounds, which itself shrinks as bits come in.
         """
         if u == 0 or u == 1 << bits:
             beyond = -_BEYOND if u == 0 else _BEYOND
             return beyond, beyond
-        n = self._steps(u, bits)
-        p = self._steps((1 << bits) - u, bits)
-        return _outcome(n + _SLACK, p - _SLACK), _outcome(n - _SLACK, p + _SLACK)
-
-    def _steps(self, part: int, bits: int) -> Decimal:
-        """Return -s ln(part / 2^bits (1+a))."""
         context = Context(prec=bits // 3 + 60)
+        slack = Decimal((0, (1,), -(bits // 3 + 30)))
+        n = self._steps(u, bits, context)
+        p = self._steps((1 << bits) - u, bits, context)
+        return (
+            _outcome(context.add(n, slack), context.subtract(p, slack)),
+            _outcome(context.subtract(n, slack), context.add(p, slack)),
+        )
+
+    def _steps(self, part: int, bits: int, context: Context) -> Decimal:
+        """Return -s ln(part / 2^bits (1+a))."""
         a = _exp_of_minus_inverse(self.scale, digits=context.prec)
         share = context.divide(Decimal(part), Decimal(1 << bits))
         log = context.ln(context.multiply(share, context.add(Decimal(1), a)))
-        return context.divide(context.multiply(-log, Decimal(self.scale.numerator)), Decimal(self.scale.denominator))
+        return context.divide(
+            context.multiply(log.copy_negate(), Decimal(self.scale.numerator)), Decimal(self.scale.denominator)
+        )
 
 
 def _outcome(n: Decimal, p: Decimal) -> int:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from fedgroup.errors import InvalidInput
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.privacy.laplace import draw_discrete_laplace
+from fedgroup.privacy.shares import draw_laplace_shares
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -35,6 +36,10 @@ class NoiseSource(Protocol):
 
     def laplace(self, scale: Fraction, count: int) -> Ints | Floats:
         """Return `count` independent noises."""
+        ...
+
+    def laplace_shares(self, scale: Fraction, parts: int, count: int) -> Ints:
+        """Return `count` independent shares, of which `parts` make one Laplace noise."""
         ...
 
 
@@ -54,12 +59,21 @@ class SecureNoise:
 
     def laplace(self, scale: Fraction, count: int) -> Ints:
         """Return `count` independent noises."""
+        with self._turn():
+            return draw_discrete_laplace(self._stream, scale, count)
+
+    def laplace_shares(self, scale: Fraction, parts: int, count: int) -> Ints:
+        """Return `count` independent shares, of which `parts` make one Laplace noise."""
+        with self._turn():
+            return draw_laplace_shares(self._stream, scale, parts, count)
+
+    def _turn(self) -> threading.Lock:
+        """Return the lock under which this process may use its stream."""
         if self._process != os.getpid():
             # The parent may have forked while another thread of it held the lock.
             self._lock = threading.Lock()
             self._renew()
-        with self._lock:
-            return draw_discrete_laplace(self._stream, scale, count)
+        return self._lock
 
     def _renew(self) -> None:
         self._stream = Keystream(secrets.token_bytes(32))
@@ -88,6 +102,11 @@ class SeededNoise:
         with self._lock:
             return draw_discrete_laplace(self._stream, scale, count)
 
+    def laplace_shares(self, scale: Fraction, parts: int, count: int) -> Ints:
+        """Return `count` independent shares, the same for every source of this seed."""
+        with self._lock:
+            return draw_laplace_shares(self._stream, scale, parts, count)
+
 
 class FloatingPointLaplace:
     """The paper's continuous Laplace noise in floating point, from a known seed.
@@ -107,6 +126,11 @@ class FloatingPointLaplace:
         centred = uniform - 0.5
         noise: Floats = -float(scale) * np.sign(centred) * np.log1p(-2 * np.abs(centred))
         return noise
+
+    def laplace_shares(self, scale: Fraction, parts: int, count: int) -> NoReturn:
+        """Refuse: shares are whole numbers."""
+        asked = f"{count} shares in {parts} parts of scale {scale}"
+        raise InvalidInput(f"floating-point noise cannot make noise shares, got a request of {asked}; use SeededNoise")
 
 
 def _key_of(seed: int) -> bytes:

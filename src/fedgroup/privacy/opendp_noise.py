@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
+
+from fedgroup.errors import InvalidInput
 
 
 class OpenDPNoise:
@@ -29,3 +31,8 @@ class OpenDPNoise:
         vector = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
         noisy = dp.m.make_laplace(*vector, scale=float(safe))([0] * count)
         return np.array(noisy, dtype=np.int64)
+
+    def laplace_shares(self, scale: Fraction, parts: int, count: int) -> NoReturn:
+        """Refuse: OpenDP has no negative binomial."""
+        asked = f"{count} shares in {parts} parts of scale {scale}"
+        raise InvalidInput(f"OpenDP's sampler cannot make noise shares, got a request of {asked}; use SecureNoise")

@@ -31,16 +31,16 @@ def draw_by_rejection(stream: Keystream, scale: Fraction, count: int) -> Ints:
 def _propose(stream: Keystream, scale: Fraction, count: int) -> tuple[Ints, Bools]:
     """Return candidates |X| = floor((U + t V) / s) with a sign, and which of them count."""
     t, s = scale.numerator, scale.denominator
-    u = _below(stream, t, count)
-    kept = _bernoulli_exp(stream, u, t)
+    u = uniform_below(stream, t, count)
+    kept = bernoulli_exp(stream, u, t)
     v = _successes_of_exp_one(stream, count)
     # floor((u + t v) / s) without leaving 64 bits, since t v may: t = (t // s) s + t % s.
     magnitude = v * (t // s) + (v * (t % s) + u) // s
-    negative = _below(stream, 2, count) == 1
+    negative = uniform_below(stream, 2, count) == 1
     return np.where(negative, -magnitude, magnitude), kept & ~(negative & (magnitude == 0))
 
 
-def _below(stream: Keystream, bound: int, count: int) -> Ints:
+def uniform_below(stream: Keystream, bound: int, count: int) -> Ints:
     """Return uniform whole numbers 0..bound-1."""
     mask = np.uint64((1 << (bound - 1).bit_length()) - 1)
     drawn = np.empty(count, dtype=np.int64)
@@ -53,13 +53,13 @@ def _below(stream: Keystream, bound: int, count: int) -> Ints:
     return drawn
 
 
-def _bernoulli_exp(stream: Keystream, u: Ints, t: int) -> Bools:
+def bernoulli_exp(stream: Keystream, u: Ints, t: int) -> Bools:
     """Return independent coins, the i-th true with probability exp(-u[i] / t), 0 <= u[i] <= t."""
     rounds = np.ones(len(u), dtype=np.int64)
     running = np.arange(len(u))
     k = 1
     while len(running):
-        on = (_below(stream, k, len(running)) == 0) & (_below(stream, t, len(running)) < u[running])
+        on = (uniform_below(stream, k, len(running)) == 0) & (uniform_below(stream, t, len(running)) < u[running])
         running = running[on]
         rounds[running] += 1
         k += 1
@@ -72,6 +72,6 @@ def _successes_of_exp_one(stream: Keystream, count: int) -> Ints:
     successes = np.zeros(count, dtype=np.int64)
     running = np.arange(count)
     while len(running):
-        running = running[_bernoulli_exp(stream, np.ones(len(running), dtype=np.int64), 1)]
+        running = running[bernoulli_exp(stream, np.ones(len(running), dtype=np.int64), 1)]
         successes[running] += 1
     return successes

@@ -32,7 +32,9 @@ class BaseSender:
     def keys(self, points: bytes) -> list[tuple[bytes, bytes]]:
         """Return both keys of each transfer, given the receiver's points."""
         own = _product(self._scalar, self.point)
-        return [self._pair(i, points[at : at + POINT_BYTES], own) for i, at in enumerate(range(0, len(points), POINT_BYTES))]
+        return [
+            self._pair(i, points[at : at + POINT_BYTES], own) for i, at in enumerate(range(0, len(points), POINT_BYTES))
+        ]
 
     def _pair(self, index: int, point: bytes, own: bytes) -> tuple[bytes, bytes]:
         shared = _product(self._scalar, point)

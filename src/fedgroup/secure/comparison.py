@@ -34,9 +34,13 @@ class Comparison:
         if not 0 <= self.threshold < 1:
             raise InvalidInput(f"threshold must be at least 0 and below 1, got {self.threshold}")
         if self.cells < 1 or not 1 <= self.width <= 16:
-            raise InvalidInput(f"a comparison needs cells and a width of 1 to 16 bits, got {self.cells} and {self.width}")
+            raise InvalidInput(
+                f"a comparison needs cells and a width of 1 to 16 bits, got {self.cells} and {self.width}"
+            )
         if self.fraction_bits < 8:
-            raise InvalidInput(f"{self.cells} cells of {self.width} bits leave no room in {RING_BITS} bits; use fewer cells")
+            raise InvalidInput(
+                f"{self.cells} cells of {self.width} bits leave no room in {RING_BITS} bits; use fewer cells"
+            )
 
     @property
     def fraction_bits(self) -> int:
@@ -47,7 +51,7 @@ class Comparison:
     @property
     def margin(self) -> float:
         """How far above the threshold a pair may lie and still be a "no", besides the rounding of scaled counts."""
-        return (math.sqrt(self.cells) + 3) / 2**self.fraction_bits
+        return float((math.sqrt(self.cells) + 3) / 2**self.fraction_bits)
 
     def session(self, *, first: bytes, second: bytes, context: bytes) -> bytes:
         """Return the id of a session between two named owners about these parameters."""
@@ -59,7 +63,8 @@ class Comparison:
         """Return the first side's vectors divided by their lengths, in fixed point; zeros stay zeros."""
         exact = np.asarray(counts, dtype=np.float64)
         length = np.sqrt(np.einsum("ij,ij->i", exact, exact))[:, None]
-        return np.rint(exact / np.where(length > 0, length, 1.0) * 2**self.fraction_bits).astype(np.uint32)
+        units: Ring = np.rint(exact / np.where(length > 0, length, 1.0) * 2**self.fraction_bits).astype(np.uint32)
+        return units
 
     def scaled_counts(self, counts: Counts) -> Ring:
         """Return the second side's vectors, those with a larger count than `width` bits hold scaled down to it."""

@@ -4,10 +4,10 @@ Requires:  a seed that nobody could choose: every owner commits to a nonce, all 
            nonce is, and the seed is made of all nonces. Who reveals last can still stay silent; the round then fails
            and begins anew with that owner out.
 Guarantee: if at most `bad_share` of a group's members, fixed before the seed is known, collude or drop out, the others
-           stay connected by masks but for a chance of about 2^-40 a group, so that nothing less than the sum of all of
-           them shows. In one uniformly random cycle both neighbours of a member are bad with a chance of about
-           bad_share^2; in degree / 2 independent cycles, and for any of the n members, with n bad_share^degree. Larger
-           sets are cut off far more rarely; tests/secure/test_mask_graph.py adds them all up.
+           stay connected by masks but for a chance of at most 2^-40 a group, so that nothing less than the sum of all
+           of them shows. In one uniformly random cycle both neighbours of a member are bad with a chance of about
+           bad_share^2; in degree / 2 independent cycles, for any of n members, of n * bad_share^degree. Larger sets
+           are cut off far more rarely; tests/secure/test_mask_graph.py adds all of them up exactly.
 Proof:     docs/guarantees.md#masked-groups
 """
 

@@ -65,8 +65,8 @@ def masked(values: Ints, first: Positions, second: Positions, masks: Words) -> W
     _require_within(first, len(values))
     _require_within(second, len(values))
     sent = np.array(values, dtype=np.int64).view(np.uint64)
-    columns, mask_columns = sent.reshape(len(sent), -1), masks.reshape(len(masks), -1)
-    if len(sent) and len(masks) and columns.shape[1] != mask_columns.shape[1]:
+    columns, mask_columns = _columns(sent), _columns(masks)
+    if columns.shape[1] != mask_columns.shape[1]:
         raise InvalidInput(f"values of {columns.shape[1]} words need masks of as many, got {mask_columns.shape[1]}")
     for word in range(columns.shape[1]):
         _add_masks(columns[:, word], first, second, mask_columns[:, word])
@@ -79,7 +79,7 @@ def sums_of_masked(masked: Words, labels: Labels, groups: int) -> Ints:
         raise InvalidInput(f"{len(masked)} masked values need as many labels, got {len(labels)}")
     _require_within(labels, groups)
     sums = np.zeros((groups, *masked.shape[1:]), dtype=np.uint64)
-    columns, sum_columns = masked.reshape(len(masked), -1), sums.reshape(groups, -1)
+    columns, sum_columns = _columns(masked), _columns(sums)
     for word in range(sum_columns.shape[1]):
         _add_up(sum_columns[:, word], labels, columns[:, word])
     return sums.view(np.int64)
@@ -88,16 +88,20 @@ def sums_of_masked(masked: Words, labels: Labels, groups: int) -> Ints:
 def _encipher(blocks: Words, key: bytes, *, counter: int, masks: Words) -> None:
     """Fill one or two columns of `masks` with AES_K(x) xor x of x = secret xor counter."""
     encryptor = Cipher(algorithms.AES256(key), modes.ECB()).encryptor()  # noqa: S305 - of secrets, xored afterwards
-    enciphered = np.empty((_BLOCKS_AT_ONCE, 2), dtype="<u8")
+    # The cipher wants room for one block more than it writes.
+    cipher = np.empty((_BLOCKS_AT_ONCE + 1, 2), dtype="<u8")
     tweak = np.array([counter, 0], dtype="<u8")
+    wide = masks.shape[1]
     for start in range(0, len(blocks), _BLOCKS_AT_ONCE):
         plain = blocks[start : start + _BLOCKS_AT_ONCE]
         if counter:
             plain = plain ^ tweak
-        cipher = enciphered[: len(plain)]
         encryptor.update_into(plain.view(np.uint8).data, cipher.view(np.uint8).data)
-        wide = masks.shape[1]
-        np.bitwise_xor(cipher[:, :wide], plain[:, :wide], out=masks[start : start + len(plain)])
+        np.bitwise_xor(cipher[: len(plain), :wide], plain[:, :wide], out=masks[start : start + len(plain)])
+
+
+def _columns(words: Words) -> Words:
+    return words[:, None] if words.ndim == 1 else words
 
 
 def _require_within(positions: npt.NDArray[np.integer], count: int) -> None:

@@ -53,7 +53,8 @@ class Member:
             raise InvalidInput(f"a round's context has {CONTEXT_BYTES} bytes, got {len(context)}")
         if not -(1 << 63) <= value < 1 << 63:
             raise InvalidInput("a value to be masked must fit 64 bits with a sign")
-        # setdefault is atomic: of two threads that answer one context at once, one refuses unless they agree.
+        # What is stored leaves, and nothing else: the candidate only tells whether this is the value sent before.
+        # setdefault is atomic, so of two threads with different values for one context one refuses.
         candidate = ((int(value) + self._mask(context)) % _MODULUS).to_bytes(ANSWER_BYTES, "little")
         sent = self._answered.setdefault(context, candidate)
         if sent != candidate:

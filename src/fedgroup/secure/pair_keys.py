@@ -31,18 +31,23 @@ _FIELD_PRIME = 2**255 - 19
 class OwnerKey:
     """An owner's X25519 key, made from 32 private random bytes; only its public half can be read or printed."""
 
-    __slots__ = ("_private", "public")
+    __slots__ = ("_private", "_public")
 
     def __init__(self, private: bytes) -> None:
         if len(private) != 32:
             raise InvalidInput(f"a private key has 32 bytes, got {len(private)}")
         self._private = X25519PrivateKey.from_private_bytes(private)
-        self.public = self._private.public_key().public_bytes_raw()
+        self._public = self._private.public_key().public_bytes_raw()
 
     @classmethod
     def fresh(cls, entropy: Callable[[int], bytes] = secrets.token_bytes) -> OwnerKey:
         """Return a key that nobody has seen before."""
         return cls(entropy(32))
+
+    @property
+    def public(self) -> bytes:
+        """The 32 bytes that the roster holds."""
+        return self._public
 
     def shared_with(self, theirs: X25519PublicKey) -> bytes:
         """Return the raw Diffie-Hellman value; `agree` makes a secret of it."""
@@ -80,8 +85,8 @@ def simulated_secrets(host_secret: bytes, first: Positions, second: Positions) -
     """Return a secret for every pair of owners that one process simulates, one row a pair, made of `host_secret`.
 
     Not a key agreement: whoever knows `host_secret` knows every secret. Owners simulated in one process share its
-    memory, where key agreement would protect nothing; and the 13 million pairs of 10^6 owners would need as many
-    agreements, a quarter of an hour, to no end. Live owners use `agree`.
+    memory, where key agreement protects nothing; and the 13 million pairs of 10^6 owners would take minutes for as
+    many agreements, to no end. Live owners use `agree`.
     """
     if len(host_secret) < SECRET_BYTES:
         raise InvalidInput(f"a host's secret has at least {SECRET_BYTES} random bytes, got {len(host_secret)}")

@@ -24,7 +24,7 @@ Bits = npt.NDArray[np.uint8]
 
 
 def active_labels(seed: bytes, pairs: int) -> Blocks:
-    """Return the garbler's active labels, shape (33, pairs, 2), from a seed both sides know: 32 inputs and the carry."""
+    """Return the garbler's active labels, 32 inputs and the carry, shape (33, pairs, 2), from a seed both know."""
     blocks = np.zeros(((RING_BITS + 1) * pairs, 2), dtype=np.uint64)
     blocks[:, 0] = np.arange(len(blocks))
     return Permutation(seed)(blocks).reshape(RING_BITS + 1, pairs, 2)

@@ -125,7 +125,9 @@ class _Side:
         return self._permutation
 
     def _agree(self, theirs: bytes, opening: bytes, nonces: bytes) -> FrameKey:
-        self._permutation = Permutation(hashlib.sha256(b"fedgroup permutation v1" + self._session + nonces).digest()[:16])
+        self._permutation = Permutation(
+            hashlib.sha256(b"fedgroup permutation v1" + self._session + nonces).digest()[:16]
+        )
         return FrameKey(self._own, theirs, session=self._session, opening=opening)
 
     def _place(self, frame: Frame, size: int) -> _Place:

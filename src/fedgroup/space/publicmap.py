@@ -69,9 +69,10 @@ class PublicMap:
         if self.lonlat:
             _require_on_earth(asked)
         if not self._may_touch(asked):
+            order = " (longitude comes first)" if self.lonlat else ""
             raise InvalidQuery(
-                f"the range lies outside the domain {self.domain.sides}; ask about a place inside it "
-                "(nothing was spent)"
+                f"the range lies outside the domain {self.domain.sides}; ask about a place inside it{order}; "
+                "nothing was spent"
             )
 
     def _in_polygon(self, asked: Polygon | MultiPolygon, x: Floats, y: Floats) -> Bools:

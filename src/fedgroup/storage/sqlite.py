@@ -283,7 +283,9 @@ def _foreign_errors(path: Path) -> Iterator[None]:
             f"the ledger {path} cannot be used now ({error}); nothing was released, try later"
         ) from None
     except sqlite3.DatabaseError as error:
-        raise InvalidInput(f"{path} is not a usable ledger ({error}); restore it from a backup") from None
+        raise InvalidInput(
+            f"{path} is not a usable ledger ({error}); name another file, or restore it from a backup"
+        ) from None
 
 
 _ONE_AT_A_TIME = threading.RLock()
