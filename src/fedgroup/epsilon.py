@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal, InvalidOperation, localcontext
+from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
 from fractions import Fraction
 
 from fedgroup.errors import InvalidInput
@@ -38,8 +38,9 @@ class Epsilon:
             raise InvalidInput(f"{name} must be a number, got {value!r}") from None
         if not decimal.is_finite() or not 0 < decimal <= LARGEST:
             raise InvalidInput(f"{name} must be greater than 0 and at most {LARGEST}, got {value}")
-        with localcontext(rounding=ROUND_CEILING):
-            return cls(int((decimal * NANO).to_integral_value()))
+        # A context of its own: the caller's may round to a few digits.
+        context = Context(prec=max(60, len(decimal.as_tuple().digits) + 20), rounding=ROUND_CEILING)
+        return cls(int(context.multiply(decimal, Decimal(NANO)).to_integral_value(ROUND_CEILING, context)))
 
     @property
     def exact(self) -> Fraction:

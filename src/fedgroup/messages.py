@@ -235,7 +235,6 @@ class Expectation:
     kind: Kind
     epsilon: float
     charge: float
-    stored: bool
     method: str
     in_group: str | None
     trust: str

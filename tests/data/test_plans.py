@@ -28,7 +28,13 @@ id_lists = st.sets(st.integers(-(2**63), 2**63 - 1), min_size=1) | st.sets(texts
 def plan_of(owners: Any, groups: list[int]) -> Plan:
     partition = Partition(np.array(groups, dtype=np.int32))
     grouping = Grouping(
-        partition, {"graph": "topcell", "grid": [10, 10]}, Epsilon.of(0.3), "0.3-DP", True, edges=4, notes=("a note",)
+        partition,
+        {"graph": "topcell", "grid": [10, 10], "protection": "one record, add-remove"},
+        Epsilon.of(0.3),
+        "0.3-DP",
+        True,
+        edges=4,
+        notes=("a note",),
     )
     return Plan(ascending(as_ids(owners, name="owner")), grouping, id="f00d")
 

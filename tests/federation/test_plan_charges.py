@@ -119,3 +119,17 @@ def test_owner_ids_of_another_type_are_refused_before_any_charge() -> None:
     with pytest.raises(fg.InvalidInput, match="owner ids"):
         asked.count(ALL, epsilon=0.5, plan=plan_of({1: 0, 2: 0}))
     assert lines(asked) == []
+
+
+def test_a_dearer_plan_with_a_known_id_is_paid_for() -> None:
+    asked = federation(budget=5)
+    cheap, dear = plan_of({1: 0, 2: 0, 3: 1}, epsilon=0.001), plan_of({1: 0, 2: 0, 3: 1}, epsilon=4)
+    assert cheap.id == dear.id
+    asked.count(ALL, epsilon=0.1, plan=cheap)
+    assert asked.count(ALL, epsilon=0.2, plan=dear).charged == pytest.approx(4.2)
+
+
+def test_a_plan_of_another_domain_is_refused() -> None:
+    elsewhere = fg.Federation(fg.Records(owner=[1, 2, 3], x=[1, 2, 3], y=[1, 2, 3]), fg.Box(0, 0, 11, 10))
+    with pytest.raises(fg.InvalidInput, match="make one for"):
+        federation().count(ALL, epsilon=0.1, plan=elsewhere.group(epsilon=0.1, grid=(2, 2)))

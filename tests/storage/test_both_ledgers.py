@@ -195,15 +195,15 @@ def test_balances_are_the_sum_of_accepted_charges_and_never_exceed_the_cap(
 
 def _accepted(ledger: AnyLedger, rounds: list[list[Charge]]) -> Counter[str]:
     """What each of the owners a, b, c and one never named has paid, by what the ledger accepted."""
-    balances, plans = Counter(dict.fromkeys("abc.", 0)), set()
+    balances, plans = Counter(dict.fromkeys("abc.", 0)), {}
     for charges in rounds:
-        due = [charge for charge in charges if charge.plan is None or charge.plan not in plans]
+        due = [charge for charge in charges if charge.plan is None or plans.get(charge.plan, -1) < charge.epsilon.nano]
         try:
             ledger.charge(charges)
         except BudgetExhausted:
             continue
-        plans |= {charge.plan for charge in due if charge.plan is not None}
         for charge in due:
+            plans[charge.plan] = max(plans.get(charge.plan, -1), charge.epsilon.nano)
             for owner in "abc." if charge.owners is None else charge.owners:
                 balances[owner] += charge.epsilon.nano
     return balances

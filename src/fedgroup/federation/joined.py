@@ -14,8 +14,9 @@ from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.federation.methods import Method, choose_method
 from fedgroup.federation.planning import Planner, owner_limits_of
+from fedgroup.federation.price import charges_of, notes_of
 from fedgroup.federation.questions import Details, range_query, require_known
-from fedgroup.federation.repeats import from_store, question, repeat_key, to_store
+from fedgroup.federation.repeats import from_store, repeat_key, to_store
 from fedgroup.messages import Answer, Expectation, Kind, RangeQuery
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
@@ -30,10 +31,6 @@ from fedgroup.space import Box, Grid, PublicMap, Range
 from fedgroup.storage.memory import MemoryLedger
 from fedgroup.storage.sqlite import SQLiteLedger
 from fedgroup.user import role as user
-
-OUTSIDE = "records outside the domain are not counted"
-CUT = "of each owner only the first {} records inside the domain are counted; the interval does not cover that"
-CLIPPED = "values are cut to the clip range and rounded to the resolution; the interval does not cover that"
 
 
 class Federation:
@@ -172,15 +169,17 @@ class Federation:
     def expect(
         self, kind: Kind, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
     ) -> Expectation:
-        """Return how far off the answer is to be expected, and what it would cost; nothing is spent."""
+        """Return how far off the answer is to be expected, and what it would cost; nothing is spent.
+
+        It does not look for a stored answer: whether there is one tells whether the data changed since.
+        """
         query, how = self._understood(kind, asked, epsilon, details)
         if how.name == "exact":
             raise InvalidQuery(
                 "an exact answer has no expected error; leave the dry run out, or choose a private method"
             )
         repeat = details.get("repeat", 1)
-        stored = self._stored(query, how, details) is not None
-        cost = NOTHING if stored else self.ledger.price(self._charges(query, how, repeat))
+        cost = self.ledger.price(self._charges(query, how, repeat))
         left = left_of(self.ledger.cap, self.ledger.spent())
         errors = user.expect(
             query,
@@ -192,7 +191,6 @@ class Federation:
             kind=kind,
             epsilon=float(query.epsilon * repeat),
             charge=float(cost),
-            stored=stored,
             method=how.name,
             in_group=how.in_group,
             trust=how.trust,
@@ -296,32 +294,10 @@ class Federation:
         return true_value(self._records, query, self.map, most=self.protection.max_records)
 
     def _charges(self, query: RangeQuery, how: Method, times: int) -> Sequence[Charge]:
-        """Return what the question costs, and the setup of its plan if this ledger has not paid for it yet."""
-        text = f"{question(query)}, {how.told}" + ("" if times == 1 else f", {times} times")
-        asked = Charge(query.epsilon * times, "query", text, protection=str(self.protection))
-        plan = how.plan
-        if plan is None or plan.grouping.epsilon == NOTHING:
-            return [asked]
-        everyone = len(plan.owners) == len(how.roster)
-        owners = None if everyone else [repr(owner) for owner in plan.owners.tolist()]
-        setup = Charge(
-            plan.grouping.epsilon,
-            "setup",
-            f"plan {plan.id[:8]}, made elsewhere",
-            plan=plan.id,
-            owners=owners,
-            protection=str(self.protection),
-        )
-        return [setup, asked]
+        return charges_of(query, how, times=times, protection=self.protection)
 
     def _notes(self, query: RangeQuery, how: Method) -> tuple[str, ...]:
-        """Return what the reader of an answer must know besides its interval; all of it is public."""
-        notes = [OUTSIDE]
-        if self.protection.max_records is not None:
-            notes.append(CUT.format(self.protection.max_records))
-        if query.measure is not None:
-            notes.append(CLIPPED)
-        return (*notes, *how.differences(self._records.owners))
+        return notes_of(query, how, records=self._records, protection=self.protection)
 
     def _key(self, query: RangeQuery, how: Method) -> str:
         return repeat_key(

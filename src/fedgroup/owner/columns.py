@@ -56,7 +56,10 @@ def _pick(names: Sequence[str], asked: str | None, usual: Sequence[str], role: s
     found = asked if asked in names else None if asked else _find(names, usual)
     if found is None:
         missing = f"there is no column {asked!r}" if asked else f"no {role} column was found"
-        raise InvalidInput(f"{missing}; the columns are: {', '.join(names)}; name one with --{role} or {role}=")
+        # Names that mean nothing to us may be the first record of a file without a header row.
+        known = any(_find(names, names_of_role) for names_of_role in (_OWNER, _X, _Y, _TIME))
+        shown = f"the columns are: {', '.join(names)}" if known else "no usual name is among the columns"
+        raise InvalidInput(f"{missing}; {shown}; name one with --{role} or {role}=")
     return found
 
 

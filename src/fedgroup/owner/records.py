@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
@@ -25,6 +26,7 @@ class Records:
     """Every record of every owner on this host: who owns it, where it is, and optionally numbers and a time.
 
     `owners` is the public list of owners; without it the owners that appear in the records become the list.
+    `listed` says whether the list was given, so that being in it is no secret that records tell.
     `lonlat` and `domain` are public facts about the table: how x and y are to be read, and the agreed rectangle.
     The arrays are copied or frozen: a table does not change under a question.
     """
@@ -37,6 +39,7 @@ class Records:
     owners: OwnerIds = None  # type: ignore[assignment]  # always a list once built
     lonlat: bool = False
     domain: Box | None = None
+    listed: bool | None = None
     code: Codes = field(init=False)
 
     def __post_init__(self, owner: Any) -> None:
@@ -46,7 +49,8 @@ class Records:
             "x": _numbers(self.x, "x", missing=False),
             "y": _numbers(self.y, "y", missing=False),
             "attributes": {name: _numbers(column, name, missing=True) for name, column in self.attributes.items()},
-            "time": time,
+            "time": None if time is None else _frozen(time),
+            "listed": self.owners is not None if self.listed is None else self.listed,
             "owners": _frozen(owners),
             "code": _frozen(code),
         }
@@ -103,6 +107,7 @@ class Records:
             self,
             owner=self.owners[self.code[rows]],
             owners=self.owners if owners is None else owners,
+            listed=self.listed,
             x=self.x[rows],
             y=self.y[rows],
             attributes={name: column[rows] for name, column in self.attributes.items()},
@@ -113,12 +118,13 @@ class Records:
     @cached_property
     def snapshot(self) -> str:
         """A digest of the whole table: another table, another digest."""
-        digest = hashlib.sha256()
-        for column in (self.code, self.x, self.y, self.time, *(self.attributes[k] for k in sorted(self.attributes))):
+        names = sorted(self.attributes)
+        facts = [len(self), names, self.time is not None, self.lonlat, [repr(owner) for owner in self.owners.tolist()]]
+        header = json.dumps(facts).encode()
+        digest = hashlib.sha256(len(header).to_bytes(8, "big") + header)
+        for column in (self.code, self.x, self.y, self.time, *(self.attributes[name] for name in names)):
             if column is not None:
                 digest.update(np.ascontiguousarray(column).data)
-        names = [*sorted(self.attributes), str(self.time is None), str(self.lonlat)]
-        digest.update("\x1f".join([*map(repr, self.owners.tolist()), *names]).encode())
         return digest.hexdigest()
 
     def __len__(self) -> int:

@@ -20,8 +20,8 @@ NO_TIME = np.iinfo(np.int64).min
 
 _MOST_SECONDS = 253_402_300_800
 """The end of the year 9999; beyond it a number is surely not in seconds, and might leave 64 bits."""
-_SECONDS = re.compile(r"-?\d{9,11}(\.\d*)?")
-"""Seconds as text; fewer digits may be a year or a date."""
+_SECONDS = re.compile(r"-?\d+(\.\d*)?")
+"""Digits alone are seconds, as text and as numbers alike: how one record is read must not depend on the others."""
 
 
 def as_times(values: Any, *, name: str = "time") -> Times:

@@ -10,6 +10,7 @@ import hashlib
 import os
 import secrets
 import threading
+import weakref
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
 
@@ -54,8 +55,8 @@ class SecureNoise:
     continuous = False
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._renew()
+        _SOURCES.add(self)
 
     def laplace(self, scale: Fraction, count: int) -> Ints:
         """Return `count` independent noises."""
@@ -70,12 +71,12 @@ class SecureNoise:
     def _turn(self) -> threading.Lock:
         """Return the lock under which this process may use its stream."""
         if self._process != os.getpid():
-            # The parent may have forked while another thread of it held the lock.
-            self._lock = threading.Lock()
             self._renew()
         return self._lock
 
     def _renew(self) -> None:
+        # A new lock too: the parent may have forked while another thread of it held the old one.
+        self._lock = threading.Lock()
         self._stream = Keystream(secrets.token_bytes(32))
         self._process = os.getpid()
 
@@ -85,6 +86,18 @@ class SecureNoise:
     def __deepcopy__(self, memo: Any) -> NoReturn:
         self.__reduce__()
         raise AssertionError
+
+
+_SOURCES: weakref.WeakSet[SecureNoise] = weakref.WeakSet()
+"""Every source of this process: a forked child renews them all before it runs, whatever its process id."""
+
+
+def _renew_all() -> None:
+    for source in _SOURCES:
+        source._renew()
+
+
+os.register_at_fork(after_in_child=_renew_all)
 
 
 class SeededNoise:

@@ -13,6 +13,8 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import LedgerUnavailable
 from fedgroup.privacy.budget import Charge, Entry, Spending, entry_of, require_one_protection, settle
 
+_UNPAID = -1
+
 
 class MemoryLedger:
     """Balances and stored answers in memory; nothing survives the process."""
@@ -23,7 +25,7 @@ class MemoryLedger:
         self._lock = threading.Lock()
         self._for_all = 0
         self._for_some: Counter[str] = Counter()
-        self._plans: set[str] = set()
+        self._plans: dict[str, int] = {}
         self._protection: str | None = None
         self._entries: list[Entry] = []
         self._answers: dict[str, Mapping[str, Any]] = {}
@@ -51,7 +53,9 @@ class MemoryLedger:
             self._protection = next((charge.protection for charge in charges), self._protection)
             self._for_all += added.for_all
             self._for_some.update(added.for_some)
-            self._plans.update(charge.plan for charge in due if charge.plan)
+            for charge in due:
+                if charge.plan is not None:
+                    self._plans[charge.plan] = max(self._plans.get(charge.plan, _UNPAID), charge.epsilon.nano)
             self._entries += [entry_of(charge, at=self.now(), epoch=self.epoch) for charge in due]
             return added.most
 
@@ -66,7 +70,11 @@ class MemoryLedger:
             raise LedgerUnavailable("a ledger in memory cannot be shared by processes; give ledger= a file")
 
     def _due(self, charges: Sequence[Charge]) -> list[Charge]:
-        return [charge for charge in charges if charge.plan is None or charge.plan not in self._plans]
+        """Leave out the setup of plans that were paid for, with no less than is asked now."""
+        return [charge for charge in charges if not self._knows(charge)]
+
+    def _knows(self, charge: Charge) -> bool:
+        return charge.plan is not None and self._plans.get(charge.plan, _UNPAID) >= charge.epsilon.nano
 
     def spent(self) -> Epsilon:
         """Return what the owner that spent most has spent."""

@@ -138,15 +138,17 @@ class SQLiteLedger:
 
     def _due(self, connection: sqlite3.Connection, charges: Sequence[Charge]) -> list[Charge]:
         """Leave out the setup of plans that this ledger has paid for."""
-        return [charge for charge in charges if charge.plan is None or not self._knows(connection, charge.plan)]
+        return [charge for charge in charges if charge.plan is None or not self._knows(connection, charge)]
 
     def _protection(self, connection: sqlite3.Connection) -> str | None:
         query = "SELECT protection FROM entries WHERE protection IS NOT NULL LIMIT 1"
         row = connection.execute(query).fetchone()
         return None if row is None else str(row[0])
 
-    def _knows(self, connection: sqlite3.Connection, plan: str) -> bool:
-        return connection.execute("SELECT 1 FROM entries WHERE plan = ? LIMIT 1", (plan,)).fetchone() is not None
+    def _knows(self, connection: sqlite3.Connection, charge: Charge) -> bool:
+        """Tell whether this plan was paid for, and with no less than is asked now."""
+        known = "SELECT 1 FROM entries WHERE plan = ? AND nano >= ? LIMIT 1"
+        return connection.execute(known, (charge.plan, charge.epsilon.nano)).fetchone() is not None
 
     def _spending(self, connection: sqlite3.Connection, *, by_name: bool) -> Spending:
         """Return what was spent in this epoch; unless `by_name`, of some owners the one that spent most."""

@@ -1,0 +1,49 @@
+"""What a question costs its owners, and what the reader of its answer must know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedgroup.epsilon import NOTHING
+from fedgroup.federation.methods import Method
+from fedgroup.federation.repeats import question
+from fedgroup.messages import RangeQuery
+from fedgroup.owner.records import Records
+from fedgroup.privacy.budget import Charge
+from fedgroup.privacy.sensitivity import Protection
+
+OUTSIDE = "records outside the domain are not counted"
+CUT = "of each owner only the first {} records inside the domain are counted; the interval does not cover that"
+UNLISTED = "the list of owners was taken from the records: being in it is not protected; give a public list"
+CLIPPED = "values are cut to the clip range and rounded to the resolution; the interval does not cover that"
+
+
+def charges_of(query: RangeQuery, how: Method, *, times: int, protection: Protection) -> Sequence[Charge]:
+    """Return the price of a question, and that of its plan's setup, which a ledger takes once."""
+    text = f"{question(query)}, {how.told}" + ("" if times == 1 else f", {times} times")
+    asked = Charge(query.epsilon * times, "query", text, protection=str(protection))
+    plan = how.plan
+    if plan is None or plan.grouping.epsilon == NOTHING:
+        return [asked]
+    everyone = len(plan.owners) == len(how.roster)
+    setup = Charge(
+        plan.grouping.epsilon,
+        "setup",
+        f"plan {plan.id[:8]}, made elsewhere",
+        plan=plan.id,
+        owners=None if everyone else [repr(owner) for owner in plan.owners.tolist()],
+        protection=str(protection),
+    )
+    return [setup, asked]
+
+
+def notes_of(query: RangeQuery, how: Method, *, records: Records, protection: Protection) -> tuple[str, ...]:
+    """Return what an interval does not say; all of it is public."""
+    notes = [OUTSIDE]
+    if protection.max_records is not None:
+        notes.append(CUT.format(protection.max_records))
+    if query.measure is not None:
+        notes.append(CLIPPED)
+    if not records.listed:
+        return (*notes, UNLISTED) if protection.unit == "owner" else tuple(notes)
+    return (*notes, *how.differences(records.owners))
