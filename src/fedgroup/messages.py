@@ -22,6 +22,7 @@ from fedgroup.space import Grid, Range
 
 Kind = Literal["count", "sum", "avg"]
 Labels = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
 Noisy = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 MOST_UNITS = 4_000_000_000
@@ -107,9 +108,13 @@ class RangeQuery:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Disjoint groups that cover all owners: `labels[i]` is the group of owner i, groups are numbered from 0."""
+    """Disjoint groups that cover all owners: `labels[i]` is the group of owner i, groups are numbered from 0.
+
+    `masked[g]` tells whether the members of group g hide their answers from each other; by default none do.
+    """
 
     labels: Labels
+    masked: Flags | None = None
 
     def __post_init__(self) -> None:
         labels = np.asarray(self.labels, dtype=np.int32)
@@ -121,6 +126,13 @@ class Partition:
         labels = labels.copy() if labels.flags.writeable else labels
         labels.flags.writeable = False
         object.__setattr__(self, "labels", labels)
+        if self.masked is not None and np.shape(self.masked) != (self.groups,):
+            raise ProtocolViolation("a partition says of each group whether it is masked")
+
+    @property
+    def is_masked(self) -> Flags:
+        """Tell of each group whether it is masked."""
+        return np.zeros(self.groups, dtype=np.bool_) if self.masked is None else self.masked
 
     @classmethod
     def singletons(cls, owners: int) -> Partition:
@@ -160,23 +172,37 @@ class NoisyVectors:
 
 
 @dataclass(frozen=True, eq=False)
+class MaskedAnswers:
+    """One masked number per member of the masked groups, a column per part; only a whole group's sum means anything."""
+
+    values: npt.NDArray[np.uint64]
+    labels: Labels
+    groups: int
+    noises: float
+
+
+@dataclass(frozen=True, eq=False)
 class NoisyAnswers:
-    """One noisy sum per group for each part of a question, in whole units, with the noise's scale per part."""
+    """One noisy sum per group for each part of a question, in whole units, with the noise's scale per part.
+
+    Groups that are not masked send their sums; members of masked groups send theirs in `masked`.
+    """
 
     parts: Mapping[str, Noisy]
     scales: Mapping[str, Fraction]
     continuous: bool
     heard: int
+    masked: MaskedAnswers | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyTotals:
-    """The sums of all groups' noisy answers, and how many noises each holds."""
+    """The sums of all groups' noisy answers, and how many noises each holds: one a group, more in masked ones."""
 
     parts: Mapping[str, int | float]
     scales: Mapping[str, Fraction]
     continuous: bool
-    groups: int
+    noises: float
     heard: int
 
 

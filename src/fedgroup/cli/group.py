@@ -37,7 +37,9 @@ class GroupOptions:
         option(GROUPS, "--epsilon", "what grouping may cost every owner, such as 0.3 (not for --graph exact)", "E"),
     ] = None
     grid: Annotated[str, option(GROUPS, "--grid", "cells of the count vectors", "COLUMNSxROWS")] = "10x10"
-    graph: Annotated[str, option(GROUPS, "--graph", "topcell, noisy, or exact (evaluation)", "NAME")] = "topcell"
+    graph: Annotated[
+        str, option(GROUPS, "--graph", "topcell, noisy, hybrid, secure, or exact (evaluation)", "NAME")
+    ] = "topcell"
     threshold: Annotated[
         float, option(GROUPS, "--threshold", "for noisy and exact: join owners whose similarity is above R", "R")
     ] = 0.5
@@ -60,8 +62,18 @@ class GroupOptions:
         option(GROUPS, "--owner-limits", "Parquet or CSV (owner, limit): the largest group each accepts", "FILE"),
     ] = None
     leftovers: Annotated[
-        str, option(GROUPS, "--leftovers", "what becomes of owners that could not be placed: alone", "NAME")
+        str, option(GROUPS, "--leftovers", "owners that could not be placed stay alone, or form masked cohorts", "NAME")
     ] = "alone"
+    cohort_size: Annotated[int, option(GROUPS, "--cohort-size", "the most members of such a cohort", "N")] = 50
+    lower: Annotated[
+        float | None, option(GROUPS, "--lower", "for hybrid: a noisy similarity below RL is a no, uncompared", "RL")
+    ] = None
+    upper: Annotated[
+        float | None, option(GROUPS, "--upper", "for hybrid: a noisy similarity above RU is a yes, uncompared", "RU")
+    ] = None
+    comparisons: Annotated[
+        int | None, option(GROUPS, "--comparisons", "for hybrid: compare the N likeliest pairs at most", "N")
+    ] = None
 
 
 @grouped
@@ -114,7 +126,7 @@ def _facts(plan: Plan, *, private: bool, seconds: float) -> dict[str, Any]:
         "groups": plan.groups,
         "largest_group": plan.largest_group,
         "edges": plan.grouping.edges,
-        "secure_comparisons": None,
+        "secure_comparisons": settings.get("comparisons"),
         "pairs": None if plan.grouping.edges is None else owners * (owners - 1) // 2,
         "epsilon": plan.epsilon,
         **{name: settings.get(name) for name in ("graph", "estimate", "algorithm", "grid", "threshold", "domain")},

@@ -77,12 +77,24 @@ class AskOptions:
     dry_run: Annotated[bool, flag(PRIVACY, "--dry-run", "tell the expected error and the cost; spend nothing")] = False
     method: Annotated[
         Name,
-        option(HOW, "--method", "dp, fedgroup, or exact (evaluation); default: fedgroup with --plan, else dp", "NAME"),
+        option(HOW, "--method", "dp, fedgroup, cohorts, mpc, or exact (evaluation); default: see --plan", "NAME"),
     ] = None
-    plan: Annotated[File, option(HOW, "--plan", "groups made by 'fedgroup group'", "FILE")] = None
+    plan: Annotated[
+        File, option(HOW, "--plan", "groups made by 'fedgroup group'; with it the method is fedgroup, else dp", "FILE")
+    ] = None
     in_group: Annotated[
-        str, option(HOW, "--in-group", "trusted: a group's leader sees its members' partial answers", "NAME")
+        str,
+        option(HOW, "--in-group", "trusted: a group's leader sees its members' answers; masked: nobody does", "NAME"),
     ] = "trusted"
+    cohort_size: Annotated[
+        int, option(HOW, "--cohort-size", "for cohorts: how many owners mask their answers together", "N")
+    ] = 50
+    colluders: Annotated[
+        int, option(HOW, "--colluders", "for masked groups: how many members may pool what they know", "C")
+    ] = 1
+    dropouts: Annotated[
+        float, option(HOW, "--dropouts", "for masked groups: which share of the members may be silent", "SHARE")
+    ] = 0.1
 
 
 @dataclass(frozen=True)

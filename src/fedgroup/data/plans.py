@@ -18,7 +18,7 @@ from fedgroup.data.files import owner_ids
 from fedgroup.data.tables import table_file
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.messages import Grouping, Labels, Partition
+from fedgroup.messages import Flags, Grouping, Labels, Partition
 from fedgroup.owner.identity import OwnerIds, as_ids, ascending, positions
 
 _FORMAT = "fedgroup plan"
@@ -88,7 +88,12 @@ class Plan:
         at = positions(everyone, self.owners)
         alone = self.groups + np.arange(len(everyone))
         groups = np.where(at < 0, alone, self.partition.labels[at]) if len(self.owners) else alone
-        return everyone, Partition(_numbered_by_appearance(groups))
+        numbered = _numbered_by_appearance(groups)
+        masked = np.zeros(int(numbered.max(initial=-1)) + 1, dtype=np.bool_)
+        masked[numbered] = (
+            (at >= 0) & self.partition.is_masked[self.partition.labels[at]] if len(self.owners) else False
+        )
+        return everyone, Partition(numbered, masked)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as a Parquet file, whole or not at all."""
@@ -102,6 +107,7 @@ class Plan:
             "private": self.private,
             "edges": self.grouping.edges,
             "notes": list(self.grouping.notes),
+            "masked_groups": np.flatnonzero(self.partition.is_masked).tolist(),
         }
         columns = {"owner": _stored_ids(self.owners), "group": pa.array(self.partition.labels, pa.int32())}
         table = pa.table(columns).replace_schema_metadata(header_of(header))
@@ -126,7 +132,8 @@ class Plan:
             raise InvalidInput(f"{path} is damaged: an owner is in it twice; make the plan again")
         labels = np.empty(len(ids), dtype=np.int32)
         labels[positions(ids, owners)] = _stored_labels(table["group"])
-        return cls(owners=owners, grouping=_stored_grouping(header, Partition(labels)), id=str(header.get("id")))
+        partition = Partition(labels, _stored_masks(header, int(labels.max(initial=-1)) + 1))
+        return cls(owners=owners, grouping=_stored_grouping(header, partition), id=str(header.get("id")))
 
     def __repr__(self) -> str:
         return f"Plan(id={self.id!r}, owners={len(self.owners)}, groups={self.groups})"
@@ -147,6 +154,15 @@ def _stored_labels(column: pa.ChunkedArray) -> Labels:
     if not np.array_equal(seen, np.arange(len(seen))):
         raise InvalidInput("column group must number the plan's groups from 0 without gaps; make the plan again")
     return np.asarray(labels, dtype=np.int32)
+
+
+def _stored_masks(header: Mapping[str, Any], groups: int) -> Flags:
+    numbers = header.get("masked_groups", [])
+    if not (isinstance(numbers, list) and all(type(number) is int and 0 <= number < groups for number in numbers)):
+        raise InvalidInput("the plan's metadata is damaged; make the plan again")
+    masked = np.zeros(groups, dtype=np.bool_)
+    masked[numbers] = True
+    return masked
 
 
 def _stored_grouping(header: Mapping[str, Any], partition: Partition) -> Grouping:

@@ -12,6 +12,7 @@ from typing import Any, Self, Unpack
 from fedgroup.data.plans import Plan
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
+from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.methods import Method, choose_method
 from fedgroup.federation.planning import Planner, owner_limits_of
 from fedgroup.federation.price import charges_of, notes_of
@@ -78,8 +79,15 @@ class Federation:
         self.ledger: Ledger = opened
         self._owners = DataOwners(records, self.map, protection=self.protection, ledger=self.ledger, noise=self._noise)
         self._provider = Provider()
+        self._masks = MaskRoom(len(records.owners), seed=seed)
         self._planner = Planner(
-            records, self.map, self.protection, owners=self._owners, provider=self._provider, private=self.private
+            records,
+            self.map,
+            self.protection,
+            owners=self._owners,
+            provider=self._provider,
+            masks=self._masks,
+            private=self.private,
         )
         if cap is not None:
             opened.set_cap(cap)
@@ -128,10 +136,29 @@ class Federation:
         owner_limits: Mapping[Any, int] | None = None,
         false_cells: float = 0.1,
         leftovers: str = "alone",
+        cohort_size: int = 50,
+        lower: float | None = None,
+        upper: float | None = None,
+        comparisons: int | None = None,
     ) -> Plan:
-        """Return a plan that puts similar owners into groups; it costs `epsilon` (the graph `exact` costs nothing)."""
-        limits = owner_limits_of(self._records.owners, max_group_size, owner_limits)
-        settings = GroupingSettings(graph, estimate, algorithm, threshold, false_cells, limits, leftovers)
+        """Return a plan that puts similar owners into groups.
+
+        It costs `epsilon`; the graph `exact` costs nothing and is not private, the graph `secure` costs nothing and
+        reveals one bit per pair that is compared, `hybrid` does both: a plan's guarantee says what it is worth.
+        """
+        settings = GroupingSettings(
+            graph=graph,
+            estimate=estimate,
+            algorithm=algorithm,
+            threshold=threshold,
+            false_cells=false_cells,
+            limits=owner_limits_of(self._records.owners, max_group_size, owner_limits),
+            leftovers=leftovers,
+            cohort_size=cohort_size,
+            lower=lower,
+            upper=upper,
+            comparisons=comparisons,
+        )
         return self._planner.plan(settings, grid if isinstance(grid, Grid) else self.map.grid(*grid), epsilon)
 
     def judge(self, plan: Plan, *, threshold: float) -> dict[str, float]:
@@ -184,7 +211,7 @@ class Federation:
         errors = user.expect(
             query,
             scales=scales_of(query, self.protection),
-            groups=how.partition.groups,
+            noises=how.noises,
             continuous=self._noise.continuous,
         )
         return Expectation(
@@ -207,12 +234,7 @@ class Federation:
         self, kind: Kind, asked: Range, epsilon: float | Epsilon | None, details: Details
     ) -> tuple[RangeQuery, Method]:
         require_known(details)
-        how = choose_method(
-            details.get("method"),
-            plan=details.get("plan"),
-            in_group=details.get("in_group", "trusted"),
-            owners=self._records.owners,
-        )
+        how = choose_method(details, owners=self._records.owners, masks=self._masks)
         self._require_own_plan(how.plan)
         query = range_query(kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.map)
         return query, how
@@ -245,7 +267,7 @@ class Federation:
 
     def _new_answer(self, query: RangeQuery, how: Method, repeat: int) -> Answer:
         charges = self._charges(query, how, repeat)
-        answers, cost = self._owners.answer(query, how.partition, seats=how.seats, charges=charges, times=repeat)
+        answers, cost = self._owners.answer(query, how.terms, charges=charges, times=repeat)
         readings = [user.read(query, self._provider.combine(answer)) for answer in answers]
         return Answer(
             kind=query.kind,

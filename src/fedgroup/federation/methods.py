@@ -1,19 +1,30 @@
-"""The paper's methods as settings of one protocol: a partition, a sum per group, one noise per group."""
+"""The methods as settings of one protocol: a partition, a sum per group, one noise per group, masked or not."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from fedgroup.data.plans import Plan
 from fedgroup.errors import InvalidQuery
+from fedgroup.federation.masks import MaskRoom
+from fedgroup.federation.questions import Details
 from fedgroup.messages import Partition
-from fedgroup.owner.identity import Codes, OwnerIds, positions
+from fedgroup.owner.identity import OwnerIds, positions
+from fedgroup.owner.role import AnswerTerms
+from fedgroup.secure.round import MaskSettings
 
-METHODS = ("dp", "fedgroup", "exact")
-NOT_BUILT = ("cohorts", "mpc")
+METHODS = ("dp", "fedgroup", "cohorts", "mpc", "exact")
+COHORT_SIZE = 50
 
 _ALONE = "nobody is trusted: every owner adds its own noise"
 _TRUSTED = "each group's leader is trusted by its members: it sees their exact partial answers"
+_MASKED = (
+    "no party is trusted with an owner's answer: members hide theirs under masks and share the noise; it takes more "
+    "than {} of a group's members, together with the provider, to learn more, and enough honest ones must be heard"
+)
+_MIXED = "leaders of groups of similar owners are trusted by their members; all others: "
 _EXACT = "everybody is trusted with the exact answer: for evaluation only"
 
 
@@ -25,57 +36,87 @@ class Method:
     in_group: str | None
     trust: str
     roster: OwnerIds
-    seats: Codes
-    partition: Partition
+    terms: AnswerTerms
     plan: Plan | None = None
+    settings: tuple[object, ...] = ()
+
+    @property
+    def partition(self) -> Partition:
+        return self.terms.partition
+
+    @property
+    def noises(self) -> float:
+        """How many noises an answer holds: one a group, and what masked groups add against dropouts."""
+        masked = self.terms.masked
+        return self.partition.groups if masked is None else self.partition.groups - masked.groups + masked.noises
 
     @property
     def told(self) -> str:
         """The method as ledgers show it."""
         return f"by {self.name}" if self.plan is None else f"by {self.name}, plan {self.plan.id[:8]}"
 
+    @property
+    def private(self) -> bool:
+        return self.name != "exact" and (self.plan is None or self.plan.private)
+
     def differences(self, owners: OwnerIds) -> list[str]:
         """Return in words how the plan's owners differ from those of the data; both lists are public."""
         if self.plan is None:
             return []
         new, gone = len(self.roster) - len(self.plan.owners), len(self.roster) - len(owners)
-        notes = [f"{new:,} owners are not in the plan and stay alone"] if new else []
-        return notes + (
-            [f"{gone:,} owners of the plan have no place in the data and count as owners without records"]
-            if gone
-            else []
-        )
-
-    @property
-    def private(self) -> bool:
-        return self.name != "exact" and (self.plan is None or self.plan.private)
+        notes = {
+            f"{new:,} owners are not in the plan and stay alone": new,
+            f"{gone:,} owners of the plan are not in the data and count as owners without records": gone,
+        }
+        return [note for note, how_many in notes.items() if how_many]
 
 
-def choose_method(name: str | None, *, plan: Plan | None, in_group: str, owners: OwnerIds) -> Method:
-    """Return the named method over these owners; without a name, `fedgroup` if there is a plan, else `dp`."""
-    name = name or ("fedgroup" if plan is not None else "dp")
-    if name in NOT_BUILT:
-        raise InvalidQuery(f"the method {name!r} is not built yet; use one of {', '.join(METHODS)}")
+def choose_method(details: Details, *, owners: OwnerIds, masks: MaskRoom) -> Method:
+    """Return the method asked for; without a name, `fedgroup` if there is a plan, else `dp`."""
+    plan, in_group = details.get("plan"), details.get("in_group", "trusted")
+    name = details.get("method") or ("fedgroup" if plan is not None else "dp")
     if name not in METHODS:
         raise InvalidQuery(f"method is one of {', '.join(METHODS)}, got {name!r}")
     if in_group not in ("trusted", "masked"):
         raise InvalidQuery(f"in-group is trusted or masked, got {in_group!r}")
     if name == "fedgroup":
-        return _fedgroup(plan, in_group, owners)
+        return _fedgroup(plan, in_group, owners, masks, _mask_settings(details))
     if plan is not None:
         raise InvalidQuery(f"the method {name!r} takes no plan; use method fedgroup, or leave the plan out")
+    if name in ("cohorts", "mpc"):
+        return _masked(name, owners, masks, _mask_settings(details), details.get("cohort_size", COHORT_SIZE))
     return _everyone_alone(name, owners)
+
+
+def _mask_settings(details: Details) -> MaskSettings:
+    return MaskSettings(details.get("colluders", 1), details.get("dropouts", 0.1))
 
 
 def _everyone_alone(name: str, owners: OwnerIds) -> Method:
     partition = Partition.singletons(len(owners))
-    return Method(name, None, _EXACT if name == "exact" else _ALONE, owners, partition.labels, partition)
+    terms = AnswerTerms(partition, partition.labels)
+    return Method(name, None, _EXACT if name == "exact" else _ALONE, owners, terms)
 
 
-def _fedgroup(plan: Plan | None, in_group: str, owners: OwnerIds) -> Method:
+def _masked(name: str, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings, size: int) -> Method:
+    """Return the method of public groups that have nothing to do with the data: random cohorts, or all in one."""
+    partition = masks.cohorts(len(owners), len(owners) if name == "mpc" else size)
+    ready = masks.ready((name, partition.groups), partition, settings)
+    terms = AnswerTerms(partition, np.arange(len(owners), dtype=np.int32), ready)
+    said = (settings, size if name == "cohorts" else None)
+    return Method(name, "masked", _MASKED.format(settings.colluders), owners, terms, settings=said)
+
+
+def _fedgroup(plan: Plan | None, in_group: str, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings) -> Method:
     if plan is None:
         raise InvalidQuery("the method 'fedgroup' needs a plan; make one with 'fedgroup group' or Federation.group")
-    if in_group == "masked":
-        raise InvalidQuery("in-group 'masked' is not built yet; use trusted")
     roster, partition = plan.aligned(owners)
-    return Method("fedgroup", in_group, _TRUSTED, roster, positions(owners, roster), partition, plan)
+    if in_group == "masked":
+        partition = Partition(partition.labels, np.ones(partition.groups, dtype=np.bool_))
+    seats = positions(owners, roster)
+    if not partition.is_masked.any():
+        return Method("fedgroup", in_group, _TRUSTED, roster, AnswerTerms(partition, seats), plan)
+    ready = masks.ready((plan.id, in_group, len(roster)), partition, settings)
+    hidden = _MASKED.format(settings.colluders)
+    trust = hidden if in_group == "masked" else _MIXED + hidden
+    return Method("fedgroup", in_group, trust, roster, AnswerTerms(partition, seats, ready), plan, (settings,))

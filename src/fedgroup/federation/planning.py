@@ -12,8 +12,9 @@ import numpy as np
 from fedgroup.data.plans import Plan
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
+from fedgroup.federation.masks import MaskRoom, with_cohorts
 from fedgroup.federation.questions import some_epsilon
-from fedgroup.messages import Grouping
+from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.owner.identity import OwnerIds, as_ids, positions
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
@@ -36,6 +37,7 @@ class Planner:
         *,
         owners: DataOwners,
         provider: Provider,
+        masks: MaskRoom,
         private: bool,
     ) -> None:
         self._records = records
@@ -43,6 +45,7 @@ class Planner:
         self._protection = protection
         self._owners = owners
         self._provider = provider
+        self._masks = masks
         self._private = private
 
     def plan(self, settings: GroupingSettings, grid: Grid, epsilon: float | Epsilon | None) -> Plan:
@@ -51,6 +54,9 @@ class Planner:
             raise InvalidInput(f"the grid must cut the domain {self._map.domain.sides}, got one of {grid.box.sides}")
         plan_id = secrets.token_hex(16)
         grouping = self._grouping(settings, grid, epsilon, plan_id)
+        if settings.leftovers == "cohort":
+            mixed = with_cohorts(grouping.partition, size=settings.cohort_size, seed=self._masks.seed)
+            grouping = replace(grouping, partition=mixed)
         shown = {
             "grid": f"{grid.columns}x{grid.rows}",
             "domain": list(self._map.domain.sides),
@@ -77,13 +83,26 @@ class Planner:
     ) -> Grouping:
         if settings.graph == "exact":
             return self._exact_grouping(settings, grid)
+        if settings.graph == "secure":
+            return self._compared_grouping(settings, grid, None)
         if epsilon is None:
             raise InvalidInput(f"grouping by the graph {settings.graph!r} needs an epsilon")
-        cost = some_epsilon(epsilon)
+        vectors = self._described(grid, some_epsilon(epsilon), plan_id)
+        if settings.graph == "hybrid":
+            return self._compared_grouping(settings, grid, vectors)
+        return self._provider.group(vectors, settings, private=self._private)
+
+    def _described(self, grid: Grid, cost: Epsilon, plan_id: str) -> NoisyVectors:
         text = f"count vectors over {grid.columns}x{grid.rows} cells, for plan {plan_id[:8]}"
         charge = Charge(cost, "setup", text, plan=plan_id, protection=str(self._protection))
-        vectors = self._owners.describe(grid, epsilon=cost, charge=charge)
-        return self._provider.group(vectors, settings, private=self._private)
+        return self._owners.describe(grid, epsilon=cost, charge=charge)
+
+    def _compared_grouping(self, settings: GroupingSettings, grid: Grid, vectors: NoisyVectors | None) -> Grouping:
+        """Let the provider ask two owners at a time whether they are similar, as its placing needs to know."""
+        owners = self._owners.ready_to_compare(grid, threshold=settings.threshold)
+        return self._provider.group_compared(
+            vectors, settings, owners=len(self._records.owners), compare=owners.shares, private=self._private
+        )
 
     def _exact_grouping(self, settings: GroupingSettings, grid: Grid) -> Grouping:
         from fedgroup.evaluation.truth import NO_GUARANTEE, exact_graph, exact_vectors

@@ -15,6 +15,7 @@ from fedgroup.privacy.sensitivity import Protection
 OUTSIDE = "records outside the domain are not counted"
 CUT = "of each owner only the first {} records inside the domain are counted; the interval does not cover that"
 UNLISTED = "the list of owners was taken from the records: being in it is not protected; give a public list"
+SIMULATED = "pair secrets were simulated: in one process owners share memory, and so many agreements would take minutes"
 CLIPPED = "values are cut to the clip range and rounded to the resolution; the interval does not cover that"
 
 
@@ -44,6 +45,8 @@ def notes_of(query: RangeQuery, how: Method, *, records: Records, protection: Pr
         notes.append(CUT.format(protection.max_records))
     if query.measure is not None:
         notes.append(CLIPPED)
+    if how.terms.masked is not None and how.terms.masked.simulated:
+        notes.append(SIMULATED)
     if not records.listed:
         return (*notes, UNLISTED) if protection.unit == "owner" else tuple(notes)
     return (*notes, *how.differences(records.owners))

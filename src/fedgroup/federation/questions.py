@@ -20,9 +20,12 @@ When = str | float | datetime | date
 class Details(TypedDict, total=False):
     """Everything about a question besides its kind, its range and its epsilon; all of it can be left out.
 
-    method      dp, fedgroup or exact; default: fedgroup with a plan, else dp
+    method      dp, fedgroup, cohorts, mpc or exact; default: fedgroup with a plan, else dp
     plan        the groups, made by `Federation.group` or loaded
-    in_group    trusted: the leader of a group sees its members' exact partial answers
+    in_group    trusted: the leader of a group sees its members' exact partial answers; masked: nobody does
+    cohort_size for cohorts: how many owners mask their answers together, at most
+    colluders, dropouts
+                for masked groups: how many members may pool what they know (1), which share may be silent (0.1)
     attribute, clip, signed, resolution
                 for sum and avg: values are cut to [0, clip] ([-clip, clip] if signed) and rounded to the resolution
     since, until
@@ -35,6 +38,9 @@ class Details(TypedDict, total=False):
     method: str | None
     plan: Plan | None
     in_group: str
+    cohort_size: int
+    colluders: int
+    dropouts: float
     attribute: str | None
     clip: float | None
     signed: bool

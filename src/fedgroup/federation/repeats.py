@@ -43,6 +43,7 @@ def repeat_key(
         None if query.measure is None else asdict(query.measure),
         method.name,
         method.in_group,
+        repr(method.settings),
         None if method.plan is None else method.plan.id,
         asdict(public_map),
         asdict(protection),

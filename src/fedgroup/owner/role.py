@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import NoisyAnswers, NoisyVectors, Partition, RangeQuery
+from fedgroup.errors import InvalidInput
+from fedgroup.messages import MaskedAnswers, NoisyAnswers, NoisyVectors, Partition, RangeQuery
+from fedgroup.owner.comparing import ComparingOwners
 from fedgroup.owner.counting import Ints, contributing, count_vectors, partial_answers, sum_by
 from fedgroup.owner.identity import Codes
 from fedgroup.owner.records import Records, require_degrees
 from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.noise import NoiseSource
-from fedgroup.privacy.release import disclose_to_leader, release_sums, release_vectors, scale_of_noise, scales_of
+from fedgroup.privacy.release import (
+    disclose_to_leader,
+    release_masked,
+    release_sums,
+    release_vectors,
+    scale_of_noise,
+    scales_of,
+)
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.privacy.shares import require_shareable
+from fedgroup.secure.round import MaskedGroups
 from fedgroup.space import Grid, PublicMap
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerTerms:
+    """Who answers with whom: a partition of the roster, this host's seats in it, and its masked groups if any."""
+
+    partition: Partition
+    seats: Codes
+    masked: MaskedGroups | None = None
 
 
 class DataOwners:
@@ -46,25 +70,68 @@ class DataOwners:
         self._ledger.charge([charge])
         return release_vectors(exact, grid=grid, epsilon=epsilon, protection=self._protection, noise=self._noise)
 
+    def ready_to_compare(self, grid: Grid, *, threshold: float) -> ComparingOwners:
+        """Return the owners with their vectors frozen, ready for secure comparisons."""
+        return ComparingOwners(count_vectors(self._records, grid, self._map), threshold=threshold)
+
     def answer(
-        self, query: RangeQuery, partition: Partition, *, seats: Codes, charges: Sequence[Charge], times: int = 1
+        self, query: RangeQuery, terms: AnswerTerms, *, charges: Sequence[Charge], times: int = 1
     ) -> tuple[list[NoisyAnswers], Epsilon]:
-        """Return one noisy sum per group, and what it cost; `seats` are the owners' positions in the partition.
+        """Return one noisy sum per group, or one masked number per member of a masked group, and what it cost.
 
         Asked several times, it releases and charges as many independent answers.
         """
-        for scale in scales_of(query, self._protection).values():
-            require_drawable(scale)
+        self._require_drawable(query, terms)
         exact = partial_answers(self._records, query, self._map)
         cost = self._ledger.charge(charges)
-        sums = self._leaders_sums(exact, partition, seats)
-        return [self._release(sums, query, partition) for _ in range(times)], cost
+        on_roster = {part: _on_roster(values, terms) for part, values in exact.items()}
+        sums = self._leaders_sums(on_roster, terms.partition)
+        return [self._release(sums, on_roster, query, terms) for _ in range(times)], cost
 
-    def _leaders_sums(self, exact: Mapping[str, Ints], partition: Partition, seats: Codes) -> dict[str, Ints]:
-        """Let each group's leader add up what its members disclose to it; an owner alone leads itself."""
+    def _require_drawable(self, query: RangeQuery, terms: AnswerTerms) -> None:
+        for scale in scales_of(query, self._protection).values():
+            require_drawable(scale)
+            if terms.masked is not None:
+                require_shareable(scale, 1)
+        if terms.masked is not None and self._noise.continuous:
+            raise InvalidInput("masked groups need noise in whole numbers; floating-point noise cannot be shared")
+
+    def _leaders_sums(self, exact: Mapping[str, Ints], partition: Partition) -> dict[str, Ints]:
+        """Let each trusted group's leader add up what its members disclose to it; an owner alone leads itself."""
         disclosed = disclose_to_leader(exact)
-        labels = partition.labels[seats]
-        return {part: sum_by(labels, values, partition.groups) for part, values in disclosed.partials.items()}
+        trusted = np.flatnonzero(~partition.is_masked)
+        sums = {part: sum_by(partition.labels, values, partition.groups) for part, values in disclosed.partials.items()}
+        return {part: values[trusted] for part, values in sums.items()}
 
-    def _release(self, sums: Mapping[str, Ints], query: RangeQuery, partition: Partition) -> NoisyAnswers:
-        return release_sums(sums, query=query, protection=self._protection, noise=self._noise, heard=partition.owners)
+    def _release(
+        self, sums: Mapping[str, Ints], exact: Mapping[str, Ints], query: RangeQuery, terms: AnswerTerms
+    ) -> NoisyAnswers:
+        heard = terms.partition.owners
+        noisy = release_sums(sums, query=query, protection=self._protection, noise=self._noise, heard=heard)
+        return noisy if terms.masked is None else replace(noisy, masked=self._masked(exact, query, terms.masked))
+
+    def _masked(self, exact: Mapping[str, Ints], query: RangeQuery, groups: MaskedGroups) -> MaskedAnswers:
+        """Run one masked round, with an id that was never used and fresh shares of noise."""
+        mask = groups.masks(
+            question=repr(query).encode(),
+            epsilon_nano=query.epsilon.nano,
+            epoch=self._ledger.epoch,
+            round_id=secrets.token_bytes(16),
+            words=len(query.parts),
+        )
+        values = release_masked(
+            {part: values[groups.members] for part, values in exact.items()},
+            query=query,
+            protection=self._protection,
+            noise=self._noise,
+            parts=groups.parts_of_members,
+            mask=mask,
+        )
+        return MaskedAnswers(values, groups.labels, groups.groups, groups.noises)
+
+
+def _on_roster(values: Ints, terms: AnswerTerms) -> Ints:
+    """Return the partial answers in the order of the roster; owners without records here answer 0."""
+    placed = np.zeros(terms.partition.owners, dtype=np.int64)
+    placed[terms.seats] = values
+    return placed

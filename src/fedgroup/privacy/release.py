@@ -1,13 +1,14 @@
 """The turnstile: the one place through which anything made from records leaves its owner.
 
-Two exits exist. `release_vectors` and `release_sums` add noise, and what they return may be shown to anyone.
-`disclose_to_leader` does not: it is the paper's trusted group, and what it returns may be shown to one leader only.
-Budgets are charged by the caller, before it comes here.
+`release_vectors` and `release_sums` add noise, and what they return may be shown to anyone; so may what
+`release_masked` returns, of which only sums over whole groups mean anything. `disclose_to_leader` adds none: it is
+the paper's trusted group, and what it returns may be shown to one leader only. Budgets are charged by the caller,
+before it comes here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -20,6 +21,7 @@ from fedgroup.privacy.sensitivity import Protection
 from fedgroup.space import Grid
 
 Ints = npt.NDArray[np.int64]
+Mask = Callable[[Ints], npt.NDArray[np.uint64]]
 
 
 class Disclosed:
@@ -71,6 +73,30 @@ def release_sums(
     scales = scales_of(query, protection)
     noisy = {part: sums + noise.laplace(scales[part], len(sums)) for part, sums in exact.items()}
     return NoisyAnswers(noisy, scales, noise.continuous, heard)
+
+
+def release_masked(
+    exact: Mapping[str, Ints], *, query: RangeQuery, protection: Protection, noise: NoiseSource, parts: Ints, mask: Mask
+) -> npt.NDArray[np.uint64]:
+    """Return every member's exact values with a share of noise, masked: a row per member, a column per part.
+
+    Requires:  `parts[i]` shares make one noise in member i's group (`secure.terms`); `mask` is used for this call only.
+    Guarantee: alone a row is uniform; the sum of a group is `query.epsilon`-differentially private when at least
+               `parts` of its heard members are honest.
+    Proof:     docs/guarantees.md#masked-groups
+    """
+    scales = scales_of(query, protection)
+    columns = [values + _shares(scales[part], parts, noise) for part, values in exact.items()]
+    return mask(np.stack(columns, axis=1))
+
+
+def _shares(scale: Fraction, parts: Ints, noise: NoiseSource) -> Ints:
+    """Return one share of noise per member; members whose noise has as many parts are drawn together."""
+    shares = np.empty(len(parts), dtype=np.int64)
+    for t in np.unique(parts).tolist():
+        mine = parts == t
+        shares[mine] = noise.laplace_shares(scale, t, int(mine.sum()))
+    return shares
 
 
 def disclose_to_leader(partials: Mapping[str, Ints]) -> Disclosed:

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from fedgroup.epsilon import NOTHING
 from fedgroup.errors import InvalidInput
-from fedgroup.messages import Grouping, NoisyAnswers, NoisyTotals, NoisyVectors
+from fedgroup.messages import Grouping, NoisyAnswers, NoisyTotals, NoisyVectors, Partition
+from fedgroup.provider.borderline import ask_all, classify
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.grouping import partition_graph
 from fedgroup.provider.grouping.topcell import partition_by_cell
+from fedgroup.provider.lazy_grouping import group_lazily
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.provider.similarity import noisy_graph, top_cells
+from fedgroup.secure.masking import sums_of_masked
+from fedgroup.secure.sign import Bits
+from fedgroup.secure.similarity import opened
 
+Compare = Callable[[int, int], tuple[Bits, Bits]]
+
+CONFIDENTIAL = (
+    "inputs stay confidential, but not epsilon-DP: owners in doubt were compared exactly, and the provider learned one "
+    "bit per comparison; answers are epsilon-DP given the groups"
+)
 GUARANTEE = (
     "epsilon-DP: the groups are computed from count vectors that were each released with epsilon-differentially "
     "private noise, and from nothing else"
@@ -34,18 +48,57 @@ class Provider:
             grouped.partition, settings.facts(), vectors.epsilon, _stated(private), private, graph.edges, grouped.notes
         )
 
+    def group_compared(
+        self, vectors: NoisyVectors | None, settings: GroupingSettings, *, owners: int, compare: Compare, private: bool
+    ) -> Grouping:
+        """Return groups of owners of whom those in doubt were compared securely, one pair after the other.
+
+        Guarantee: inputs stay confidential; the provider learns the bits it asks for, which are not epsilon-DP.
+        """
+        if vectors is None:
+            doubts = ask_all(owners)
+        else:
+            doubts = classify(
+                vectors,
+                threshold=settings.threshold,
+                lower=settings.lower,
+                upper=settings.upper,
+                comparisons=settings.comparisons,
+            )
+        found = group_lazily(doubts, lambda i, j: bool(opened(*compare(i, j))[0]), limits=settings.limits)
+        revealed = found.revealed_per_owner
+        told = {
+            "comparisons": found.comparisons,
+            "pairs": doubts.pairs,
+            "borderline": doubts.asked,
+            "bits_per_owner": float(revealed.mean()),
+            "most_bits_of_an_owner": int(revealed.max(initial=0)),
+        }
+        return Grouping(
+            Partition(found.labels),
+            settings.facts() | told,
+            NOTHING if vectors is None else vectors.epsilon,
+            CONFIDENTIAL if private else _stated(private),
+            private,
+            found.edges,
+            found.notes,
+        )
+
     def group_graph(self, graph: SimilarityGraph, settings: GroupingSettings, *, guarantee: str) -> Grouping:
         """Return groups made of cliques of a graph that was made elsewhere, without privacy."""
-        from fedgroup.epsilon import NOTHING
-
         grouped = partition_graph(graph, algorithm=settings.algorithm or "greedy", limits=settings.limits)
         return Grouping(grouped.partition, settings.facts(), NOTHING, guarantee, False, graph.edges, grouped.notes)
 
     def combine(self, answers: NoisyAnswers) -> NoisyTotals:
-        """Return the sum of all groups' noisy answers."""
+        """Return the sum of all groups' noisy answers; of masked groups only sums over all members mean anything."""
         totals = {part: values.sum().item() for part, values in answers.parts.items()}
-        groups = len(next(iter(answers.parts.values())))
-        return NoisyTotals(totals, answers.scales, answers.continuous, groups=groups, heard=answers.heard)
+        noises: float = len(next(iter(answers.parts.values())))
+        masked = answers.masked
+        if masked is not None:
+            sums = sums_of_masked(masked.values, masked.labels, masked.groups).sum(axis=0)
+            totals = {part: total + int(extra) for (part, total), extra in zip(totals.items(), sums, strict=True)}
+            noises += masked.noises
+        return NoisyTotals(totals, answers.scales, answers.continuous, noises=noises, heard=answers.heard)
 
 
 def _stated(private: bool) -> str:

@@ -9,11 +9,12 @@ from fedgroup.errors import InvalidInput
 from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.similarity import Estimate
 
-Graph = Literal["topcell", "noisy", "exact"]
+Graph = Literal["topcell", "noisy", "hybrid", "secure", "exact"]
 Algorithm = Literal["greedy", "dsatur", "cliques"]
 
-GRAPHS = ("topcell", "noisy", "exact")
-NOT_BUILT = ("hybrid", "secure")
+GRAPHS = ("topcell", "noisy", "hybrid", "secure", "exact")
+COMPARED = ("hybrid", "secure")
+"""Graphs whose edges two owners decide by secure comparison."""
 ESTIMATES = ("thresholded", "debiased", "raw")
 ALGORITHMS = ("greedy", "dsatur", "cliques")
 
@@ -29,10 +30,12 @@ class GroupingSettings:
     false_cells: float = 0.1
     limits: Limits | None = None
     leftovers: str = "alone"
+    cohort_size: int = 50
+    lower: float | None = None
+    upper: float | None = None
+    comparisons: int | None = None
 
     def __post_init__(self) -> None:
-        if self.graph in NOT_BUILT:
-            raise InvalidInput(f"the graph {self.graph!r} is not built yet; use one of {', '.join(GRAPHS)}")
         _require_one_of("graph", self.graph, GRAPHS)
         _require_one_of("estimate", self.estimate, ESTIMATES)
         if self.graph == "topcell" and self.algorithm is not None:
@@ -43,8 +46,13 @@ class GroupingSettings:
             _require_one_of("algorithm", self.algorithm, ALGORITHMS)
         if not 0 <= self.threshold < 1:
             raise InvalidInput(f"threshold must be at least 0 and below 1, got {self.threshold}")
-        if self.leftovers == "cohort":
-            raise InvalidInput("left-over owners in cohorts are not built yet; use --leftovers alone")
+        if self.graph in COMPARED and self.algorithm not in (None, "greedy"):
+            raise InvalidInput(f"the graph {self.graph} decides pairs as greedy asks for them; leave the algorithm out")
+        band = (self.lower, self.upper, self.comparisons)
+        if self.graph != "hybrid" and band != (None, None, None):
+            raise InvalidInput("lower, upper and comparisons belong to the graph hybrid")
+        if self.cohort_size < 2:
+            raise InvalidInput(f"a cohort has at least 2 members, got {self.cohort_size}")
         _require_one_of("leftovers", self.leftovers, ("alone", "cohort"))
         if not 0 < self.false_cells < float("inf"):
             raise InvalidInput(f"false-cells must be a number greater than 0, got {self.false_cells}")
@@ -60,6 +68,7 @@ class GroupingSettings:
             "threshold": self.threshold if graph_based else None,
             "false_cells": self.false_cells if not graph_based or (noisy and self.estimate == "thresholded") else None,
             "leftovers": self.leftovers,
+            "cohort_size": self.cohort_size if self.leftovers == "cohort" else None,
             "max_group_size": None if self.limits is None else self.limits.largest,
             "owner_limits": self.limits is not None and self.limits.personal is not None,
         }

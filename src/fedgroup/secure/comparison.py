@@ -2,7 +2,8 @@
 
 The bit is: does the inner product of the first side's unit vector (in fixed point) and the second side's counts exceed
 r times the length of the second's? The second side adds what the first side's rounding can make up at most, so a pair
-at or below the threshold is always "no"; a pair above it by less than `margin` may be "no" too.
+at or below the threshold is always "no"; a pair above it by less than `margin` may be "no" too. All of this is about
+the second side's counts as scaled to `width` bits: scaling moves a similarity by up to sqrt(cells) / 2^width.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fedgroup.secure.sign import RING_BITS
 
 Counts = npt.NDArray[np.int64] | npt.NDArray[np.int32]
 MOST_FRACTION_BITS = 20
+SESSION_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,15 @@ class Comparison:
     @property
     def fraction_bits(self) -> int:
         """How finely unit vectors are rounded: width + log2(cells) / 2 + fraction bits < ring bits - 1."""
-        room = RING_BITS - 1 - self.width - math.log2(self.cells) / 2
-        return min(MOST_FRACTION_BITS, math.ceil(room) - 1)
+        return max(filter(self._fits, range(MOST_FRACTION_BITS + 1)), default=0)
+
+    def _fits(self, bits: int) -> bool:
+        """Say, in whole numbers, whether the largest inner product and the largest limit stay below 2^31."""
+        largest = 2**self.width - 1
+        # Twice what is left of 2^31 beside the limit's roundings: 1/2 per count, and less than 4.
+        room = 2**RING_BITS - 8 - largest * self.cells
+        lengths = self.cells * 4 ** (self.width + bits) < 4 ** (RING_BITS - 1)
+        return lengths and room > 0 and 4 * self.cells * (largest << bits) ** 2 <= room**2
 
     @property
     def margin(self) -> float:
@@ -55,7 +64,7 @@ class Comparison:
 
     def session(self, *, first: bytes, second: bytes, context: bytes) -> bytes:
         """Return the id of a session between two named owners about these parameters."""
-        parts = (first, second, context, repr((self.cells, self.threshold, self.width)).encode())
+        parts = (first, second, context, f"{self.cells} {float(self.threshold).hex()} {self.width}".encode())
         sized = (len(part).to_bytes(4, "big") + part for part in parts)
         return hashlib.sha256(b"fedgroup similarity v1" + b"".join(sized)).digest()
 
@@ -75,7 +84,7 @@ class Comparison:
         return scaled.astype(np.uint32)
 
     def limits(self, scaled: Ring) -> Ring:
-        """Return what the second side's inner products must exceed."""
+        """Return what the second side's inner products must exceed: never less than r times its length, roundings paid."""
         exact = scaled.astype(np.float64)
         length = np.sqrt(np.einsum("ij,ij->i", exact, exact))
         # The factor outweighs the rounding of this very formula; 1/2 per count that of the first side.

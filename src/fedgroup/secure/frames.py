@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from cryptography.exceptions import InvalidTag
@@ -24,6 +26,8 @@ _HEADER = struct.Struct(">4sBIQI")
 _MAGIC = b"FGS1"
 _TAG_BYTES = 16
 MOST_BYTES = 1 << 28
+MOST_PAYLOAD = MOST_BYTES - _HEADER.size - _TAG_BYTES
+_NEVER = -1
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,15 @@ class Incoming:
             raise ProtocolViolation("a frame was altered")
         self._number += 1
         return frame
+
+    @contextmanager
+    def closed_by_violation(self) -> Iterator[None]:
+        """Take no more frames once an opened one, so the other side's own, breaks the protocol."""
+        try:
+            yield
+        except ProtocolViolation:
+            self._number = _NEVER
+            raise
 
     def peek(self, data: bytes) -> Frame:
         """Return what a frame says it is, before it is believed."""

@@ -1,7 +1,9 @@
 """Secure similarity of two owners: neither learns anything, and the provider, given a share from each, one bit a pair.
 
 Two state machines that speak in frames and know no sockets: what `start`, `submit` and `receive` return is sent to the
-other side, whatever carries it. Batches may overlap: a side can submit the next one before the last is decided.
+other side, whatever carries it. Batches may overlap: a side can submit the next one before the last is decided. The
+first owner submits a batch before the second's frame about it comes. Frames that are not the other side's are refused
+and change nothing; one that is, and breaks the protocol, ends the session.
 
     second -> first   HELLO     its keys and curve point
     first  -> second  CHOICES   its keys and 128 points                 (base transfers)
@@ -31,9 +33,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.secure.base_ot import POINT_BYTES, BaseReceiver, BaseSender, Entropy
 from fedgroup.secure.bitmatrix import packed
-from fedgroup.secure.comparison import Comparison, Counts
+from fedgroup.secure.comparison import SESSION_BYTES, Comparison, Counts
 from fedgroup.secure.extension import correction_bytes, padded_rows, receive_rows, secret_block, send_rows
-from fedgroup.secure.frames import Frame, FrameKey, Incoming, Outgoing
+from fedgroup.secure.frames import MOST_PAYLOAD, Frame, FrameKey, Incoming, Outgoing
 from fedgroup.secure.inner_product import Ring, receiver_share, sender_share
 from fedgroup.secure.permutation import Blocks, Permutation, blocks_of
 from fedgroup.secure.seed_trees import (
@@ -59,8 +61,8 @@ _GATE_TWEAKS = 1 << 63
 
 def opened(first: Bits, second: Bits) -> npt.NDArray[np.bool_]:
     """Return the bits that two owners' shares stand for: what the provider learns."""
-    if first.shape != second.shape:
-        raise ProtocolViolation("both owners send one share per pair")
+    if first.shape != second.shape or ((first | second) > 1).any():
+        raise ProtocolViolation("both owners send one share, 0 or 1, per pair")
     return (first ^ second).astype(np.bool_)
 
 
@@ -90,6 +92,8 @@ class _Places:
         if not 1 <= pairs <= MOST_PAIRS:
             raise InvalidInput(f"a batch has 1 to {MOST_PAIRS} pairs, got {pairs}")
         rows = product_rows(self._comparison, pairs)
+        if max(correction_bytes(rows), 4 * rows) > MOST_PAYLOAD:
+            raise InvalidInput(f"{pairs} pairs make frames of more than {MOST_PAYLOAD} bytes; submit smaller batches")
         products, shares = padded_rows(rows) // 128, padded_rows(pairs * RING_BITS) // 128
         place = _Place(pairs, self._counter, self._counter + products, self._rows, _GATE_TWEAKS + self._gates)
         self._counter += products + shares
@@ -108,6 +112,8 @@ class _Side:
     """What both sides have in common: frames, the order of batches, and the shares that come out."""
 
     def __init__(self, comparison: Comparison, session: bytes, *, entropy: Entropy, side: int) -> None:
+        if len(session) != SESSION_BYTES:
+            raise InvalidInput(f"a session id has {SESSION_BYTES} bytes; make it with Comparison.session")
         self.comparison = comparison
         self.shares: dict[int, Bits] = {}
         self._session = session
@@ -130,16 +136,10 @@ class _Side:
         )
         return FrameKey(self._own, theirs, session=self._session, opening=opening)
 
-    def _place(self, frame: Frame, size: int) -> _Place:
-        if frame.batch >= len(self._places.batches):
-            raise ProtocolViolation("a frame belongs to a batch that was not agreed on")
-        place = self._places.batches[frame.batch]
-        _require_size(frame, size * place.pairs if size > 0 else len(frame.payload))
-        return place
-
     def _require_counts(self, counts: Counts) -> None:
-        if counts.ndim != 2 or counts.shape[1] != self.comparison.cells or (counts.size and counts.min() < 0):
-            raise InvalidInput(f"a batch holds one row of {self.comparison.cells} counts per pair, none negative")
+        shaped = counts.ndim == 2 and counts.shape[1] == self.comparison.cells and counts.dtype.kind in "iu"
+        if not shaped or (counts.size and counts.min() < 0):
+            raise InvalidInput(f"a batch holds one row of {self.comparison.cells} whole counts per pair, none negative")
 
 
 class FirstOwner(_Side):
@@ -166,15 +166,16 @@ class FirstOwner(_Side):
     def receive(self, data: bytes) -> list[bytes]:
         """Take a frame and return what is to be sent."""
         frame = self._incoming.open(data)
-        if frame.kind == _HELLO and self._base is None:
-            return [self._answer_hello(frame, data)]
-        if frame.kind == _TREES and self._base is not None and self._leaves is None:
-            return self._take_trees(frame)
-        if frame.kind == _COUNTS and frame.batch in self._vectors and frame.batch not in self._products:
-            return [self._multiply(frame)]
-        if frame.kind == _SHARES and frame.batch in self._products and frame.batch not in self.shares:
-            return [self._garble(frame)]
-        raise ProtocolViolation("a frame of this kind is not due")
+        with self._incoming.closed_by_violation():
+            if frame.kind == _HELLO and self._base is None:
+                return [self._answer_hello(frame, data)]
+            if frame.kind == _TREES and self._base is not None and self._leaves is None:
+                return self._take_trees(frame)
+            if frame.kind == _COUNTS and frame.batch in self._vectors:
+                return [self._multiply(frame)]
+            if frame.kind == _SHARES and frame.batch in self._products:
+                return [self._garble(frame)]
+            raise ProtocolViolation("a frame of this kind is not due")
 
     def _answer_hello(self, frame: Frame, data: bytes) -> bytes:
         _require_size(frame, _KEY_BYTES + _NONCE_BYTES + POINT_BYTES)
@@ -205,10 +206,10 @@ class FirstOwner(_Side):
         return sent[:rows]
 
     def _multiply(self, frame: Frame) -> bytes:
-        place = self._place(frame, 0)
+        place = self._places.batches[frame.batch]
         rows = self._rows(frame, product_rows(self.comparison, place.pairs), place.product_counter)
         corrections, share = sender_share(
-            self._vectors[frame.batch],
+            self._vectors.pop(frame.batch),
             rows,
             secret_block(self._secret),
             width=self.comparison.width,
@@ -219,11 +220,11 @@ class FirstOwner(_Side):
         return self._outgoing.seal(_PRODUCTS, frame.batch, corrections.tobytes())
 
     def _garble(self, frame: Frame) -> bytes:
-        place = self._place(frame, 0)
+        place = self._places.batches[frame.batch]
         rows = self._rows(frame, place.pairs * RING_BITS, place.share_counter)
         seed = self._entropy(16)
         tables, colours = garble(
-            self._products[frame.batch],
+            self._products.pop(frame.batch),
             rows,
             secret_block(self._secret),
             seed=seed,
@@ -232,7 +233,6 @@ class FirstOwner(_Side):
         )
         # The sign is 1 for "no": flipping one share makes the opened bit "yes".
         self.shares[frame.batch] = colours ^ np.uint8(1)
-        del self._vectors[frame.batch]
         return self._outgoing.seal(_GATES, frame.batch, seed + tables.tobytes())
 
 
@@ -250,9 +250,9 @@ class SecondOwner(_Side):
         self._share_rows: dict[int, Blocks] = {}
 
     def start(self) -> list[bytes]:
-        """Return the opening frame."""
+        """Return the opening frame, the same however often it is asked for."""
         own = self._own.public_key().public_bytes_raw()
-        self._opening = self._outgoing.seal(_HELLO, 0, own + self._nonce + self._base.point)
+        self._opening = self._opening or self._outgoing.seal(_HELLO, 0, own + self._nonce + self._base.point)
         return [self._opening]
 
     def submit(self, counts: Counts) -> list[bytes]:
@@ -266,25 +266,27 @@ class SecondOwner(_Side):
     def receive(self, data: bytes) -> list[bytes]:
         """Take a frame and return what is to be sent."""
         if self._leaves is None:
-            return self._set_up(data)
+            self._learn_key(self._incoming.peek(data))
         frame = self._incoming.open(data)
-        if frame.kind == _PRODUCTS and frame.batch in self._product_rows:
-            return [self._hide_shares(frame)]
-        if frame.kind == _GATES and frame.batch in self._share_rows:
-            self._evaluate(frame)
-            return []
-        raise ProtocolViolation("a frame of this kind is not due")
+        with self._incoming.closed_by_violation():
+            if self._leaves is None:
+                return self._set_up(frame)
+            if frame.kind == _PRODUCTS and frame.batch in self._product_rows:
+                return [self._hide_shares(frame)]
+            if frame.kind == _GATES and frame.batch in self._share_rows:
+                return self._evaluate(frame)
+            raise ProtocolViolation("a frame of this kind is not due")
 
-    def _set_up(self, data: bytes) -> list[bytes]:
-        frame = self._incoming.peek(data)
+    def _learn_key(self, frame: Frame) -> None:
+        """Make the key that the first frame names; whether that frame is to be believed, the key itself decides."""
         if frame.kind != _CHOICES or not self._opening:
             raise ProtocolViolation("a frame of this kind is not due")
         _require_size(frame, _KEY_BYTES + _NONCE_BYTES + TRANSFERS * POINT_BYTES)
         nonce = frame.payload[_KEY_BYTES : _KEY_BYTES + _NONCE_BYTES]
         key = self._agree(frame.payload[:_KEY_BYTES], self._opening, self._nonce + nonce)
-        self._incoming.key = key
-        self._incoming.open(data)
-        self._outgoing.key = key
+        self._incoming.key = self._outgoing.key = key
+
+    def _set_up(self, frame: Frame) -> list[bytes]:
         keys = self._base.keys(frame.payload[_KEY_BYTES + _NONCE_BYTES :])
         leaves, sums = grow(blocks_of(self._entropy(16 * BLOCKS)), self._pi)
         self._leaves = leaves
@@ -304,7 +306,8 @@ class SecondOwner(_Side):
         return correction, rows[: bits.size]
 
     def _hide_shares(self, frame: Frame) -> bytes:
-        place = self._place(frame, 4 * self.comparison.cells * self.comparison.width)
+        place = self._places.batches[frame.batch]
+        _require_size(frame, 4 * product_rows(self.comparison, place.pairs))
         counts = self._counts.pop(frame.batch)
         share = receiver_share(
             counts,
@@ -318,7 +321,7 @@ class SecondOwner(_Side):
         correction, self._share_rows[frame.batch] = self._rows(_bits(excess, RING_BITS), place.share_counter)
         return self._outgoing.seal(_SHARES, frame.batch, correction)
 
-    def _evaluate(self, frame: Frame) -> None:
+    def _evaluate(self, frame: Frame) -> list[bytes]:
         place = self._places.batches[frame.batch]
         _require_size(frame, 16 + GATES * 2 * place.pairs * 16)
         tables = np.frombuffer(frame.payload, dtype="<u8", offset=16).reshape(GATES, 2, place.pairs, 2)
@@ -329,6 +332,7 @@ class SecondOwner(_Side):
             tweak=place.gate_tweak,
             permutation=self._pi,
         )
+        return []
 
 
 def _bits(values: Ring, width: int) -> Bits:

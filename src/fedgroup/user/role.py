@@ -37,11 +37,11 @@ def read(query: RangeQuery, totals: NoisyTotals) -> Reading:
 
 
 def expect(
-    query: RangeQuery, *, scales: Mapping[str, Fraction], groups: int, continuous: bool
+    query: RangeQuery, *, scales: Mapping[str, Fraction], noises: float, continuous: bool
 ) -> dict[str, ExpectedError]:
     """Return the error to expect of each part of an answer, in the unit of the answer."""
     return {
-        part: _expected(query, part, NoiseSum(DiscreteLaplace(scales[part]), groups, continuous))
+        part: _expected(query, part, NoiseSum(DiscreteLaplace(scales[part]), noises, continuous))
         for part in query.parts
     }
 
@@ -73,7 +73,7 @@ def _quotients(sums: tuple[float, ...], counts: Interval, bounds: Interval) -> I
 
 
 def _interval(totals: NoisyTotals, part: str, confidence: float) -> Interval:
-    law = NoiseSum(DiscreteLaplace(totals.scales[part]), totals.groups, totals.continuous)
+    law = NoiseSum(DiscreteLaplace(totals.scales[part]), totals.noises, totals.continuous)
     half = law.half_width(confidence)
     return totals.parts[part] - half, totals.parts[part] + half
 

@@ -1,0 +1,28 @@
+"""Benches: our time beside a reference's, measured in the same run. One module a bench, loaded when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from fedgroup.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from fedgroup.bench.measuring import Report
+
+_HOME = {
+    "secure-similarity": "fedgroup.bench.secure_similarity",
+    "secure-sum": "fedgroup.bench.secure_sum",
+}
+
+NAMES = tuple(_HOME)
+
+
+def run(name: str, *, quick: bool = False) -> Report:
+    """Return what the bench of that name measured; a quick one shows that it runs and judges nothing."""
+    if name not in _HOME:
+        raise InvalidInput(f"the benches are: {', '.join(NAMES)}; got {name!r}")
+    from fedgroup.bench.measuring import Report, cores, versions
+
+    rows = import_module(_HOME[name]).measure(quick=quick)
+    return Report(name=name, quick=quick, cores=cores(), versions=versions(), rows=tuple(rows))

@@ -1,0 +1,96 @@
+"""How a bench measures: medians, peaks of memory, and where it ran."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+_PACKAGES = ("fedgroup", "numpy", "numba", "cryptography", "pynacl")
+_STATUS = Path("/proc/self/status")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case: our seconds, the reference's in the same run, and what else was counted."""
+
+    case: str
+    ours_s: float
+    peak_mb: float
+    reference: str | None = None
+    reference_s: float | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as long the reference takes."""
+        return None if self.reference_s is None else self.reference_s / self.ours_s
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row as plain values."""
+        reference = {"reference": self.reference, "reference_s": self.reference_s, "ratio": self.ratio}
+        return {"case": self.case, "ours_s": self.ours_s, **reference, "peak_mb": self.peak_mb, **self.more}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one bench measured, and where."""
+
+    name: str
+    quick: bool
+    cores: int
+    versions: Mapping[str, str]
+    rows: tuple[Row, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        rows = [row.as_json() for row in self.rows]
+        return {
+            "name": self.name,
+            "quick": self.quick,
+            "cores": self.cores,
+            "versions": dict(self.versions),
+            "rows": rows,
+        }
+
+
+def median_seconds(work: Callable[[], object], *, repeats: int) -> float:
+    """Return the median wall time of `work`."""
+    return statistics.median(_seconds(work) for _ in range(repeats))
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def peak_mb() -> float:
+    """Return the most memory that this process has held so far, in units of 10^6 bytes."""
+    # Linux hands the peak that getrusage tells down to new programs; the status file tells this program's own.
+    if _STATUS.exists() and (found := re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())):
+        return int(found[1]) * 1024 / 1e6
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that times depend on."""
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}}

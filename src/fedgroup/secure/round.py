@@ -1,0 +1,118 @@
+"""Masked groups made ready: who masks with whom, under which terms, with which secrets; then round after round.
+
+Requires:  a seed of the mask graph that nobody could choose; pair secrets that only the two owners know; a new round
+           id for every round.
+Guarantee: what a member sends is uniform to anyone who lacks the masks it shares with honest members; only the sum of
+           a whole group shows, and it carries the noise of `noises`. Terms are computed from public sizes alone.
+Proof:     docs/guarantees.md#masked-groups
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedgroup.errors import InvalidInput
+from fedgroup.messages import Labels, Partition
+from fedgroup.secure.mask_graph import mask_edges
+from fedgroup.secure.masking import Ints, Positions, Secrets, Words, masked, pair_masks, round_context
+from fedgroup.secure.pair_keys import OwnerKey, agreed_secrets, simulated_secrets
+from fedgroup.secure.terms import MaskedTerms
+
+MOST_AGREEMENTS = 20_000
+"""In one process, more pairs get simulated secrets: owners share memory there, and an agreement takes 40 us."""
+
+
+@dataclass(frozen=True)
+class MaskSettings:
+    """What masked groups withstand: `colluders` members that pool what they know, a share of `dropouts`.
+
+    `bad_share` is the share of colluders and dropouts together that large groups' mask graphs stay connected under.
+    """
+
+    colluders: int = 1
+    dropouts: float = 0.1
+    bad_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.colluders < 1:
+            raise InvalidInput(f"colluders must be at least 1: a member knows its own noise; got {self.colluders}")
+        if not 0 <= self.dropouts < 1:
+            raise InvalidInput(f"dropouts is a share of the members from 0 to below 1, got {self.dropouts}")
+
+    def terms(self, members: int) -> MaskedTerms:
+        """Return the terms of a group of so many members; a small group withstands fewer colluders."""
+        colluders = min(self.colluders, max(members - 1, 0))
+        return MaskedTerms(members, colluders, math.ceil(self.dropouts * members) if members > 1 else 0)
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedGroups:
+    """The masked groups of a partition: `members` are positions in the roster, all else is per member or group."""
+
+    members: Positions
+    labels: Labels
+    parts: npt.NDArray[np.int64]
+    first: Positions
+    second: Positions
+    pair_secrets: Secrets
+    noises: float
+    digest: bytes
+    simulated: bool
+
+    @property
+    def groups(self) -> int:
+        return len(self.parts)
+
+    @property
+    def parts_of_members(self) -> npt.NDArray[np.int64]:
+        """Into how many parts the noise of each member's group is cut."""
+        return self.parts[self.labels]
+
+    def masks(
+        self, *, question: bytes, epsilon_nano: int, epoch: int, round_id: bytes, words: int
+    ) -> Callable[[Ints], Words]:
+        """Return the function that masks all members' values in one round."""
+        context = round_context(
+            question=question,
+            epsilon_nano=epsilon_nano,
+            parts=int(self.parts.sum()),
+            roster_digest=self.digest,
+            epoch=epoch,
+            round_id=round_id,
+        )
+        pads = pair_masks(self.pair_secrets, context, words=words)
+        return lambda values: masked(values, self.first, self.second, pads)
+
+
+def prepare_groups(
+    partition: Partition, settings: MaskSettings, *, seed: bytes, entropy: Callable[[int], bytes]
+) -> MaskedGroups:
+    """Return the masked groups of a partition, with mask graph and pair secrets."""
+    members = np.flatnonzero(partition.is_masked[partition.labels]).astype(np.int32)
+    used, labels = np.unique(partition.labels[members], return_inverse=True)
+    sizes = np.bincount(labels, minlength=len(used))
+    terms = {size: settings.terms(size) for size in set(sizes.tolist())}
+    first, second = mask_edges(labels.astype(np.int32), seed=seed, bad_share=settings.bad_share)
+    simulated = len(first) > MOST_AGREEMENTS
+    if simulated:
+        pair_secrets = simulated_secrets(entropy(32), first, second)
+    else:
+        pair_secrets = agreed_secrets([OwnerKey.fresh(entropy) for _ in members], first, second)
+    parts = np.array([terms[size].parts for size in sizes.tolist()], dtype=np.int64)
+    return MaskedGroups(
+        members=members,
+        labels=labels.astype(np.int32),
+        parts=parts,
+        first=first,
+        second=second,
+        pair_secrets=pair_secrets,
+        noises=float(sum(terms[size].shape(size) for size in sizes.tolist())),
+        digest=hashlib.sha256(members.tobytes() + labels.astype(np.int32).tobytes() + parts.tobytes()).digest(),
+        simulated=simulated,
+    )

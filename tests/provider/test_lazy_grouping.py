@@ -1,0 +1,147 @@
+"""Lazy grouping: the groups of the eager algorithms, with fewer comparisons and none of them twice."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedgroup.provider.borderline import ASK, NO, YES, Borderline, ask_all
+from fedgroup.provider.graph import SimilarityGraph
+from fedgroup.provider.grouping import Limits, partition_graph
+from fedgroup.provider.lazy_grouping import group_lazily
+
+
+class Truth:
+    """Answers from a table of true similarities, and remembers the questions."""
+
+    def __init__(self, similar: np.ndarray) -> None:
+        self.similar = similar
+        self.questions: list[tuple[int, int]] = []
+
+    def __call__(self, first: int, second: int) -> bool:
+        self.questions.append((first, second))
+        return bool(self.similar[first, second])
+
+
+def symmetric(owners: int, pairs: list[float], kind: type) -> np.ndarray:
+    table = np.zeros((owners, owners), dtype=kind)
+    table[np.triu_indices(owners, k=1)] = pairs
+    return table + table.T
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[Borderline, np.ndarray, Limits | None]:
+    """What is known of pairs, the truth about them, which it may contradict, and limits."""
+    owners = draw(st.integers(0, 14))
+    pairs = owners * (owners - 1) // 2
+    per_pair = lambda elements: draw(st.lists(elements, min_size=pairs, max_size=pairs))
+    state = symmetric(owners, per_pair(st.sampled_from([NO, YES, ASK, ASK])), np.uint8)
+    rank = symmetric(owners, per_pair(st.sampled_from([-0.5, 0.0, 0.25, 0.5])), np.float32)
+    similar = symmetric(owners, per_pair(st.sampled_from([True, True, False])), np.bool_)
+    personal = draw(st.none() | st.lists(st.integers(1, 6), min_size=owners, max_size=owners))
+    limits = None if personal is None else Limits(draw(st.none() | st.integers(1, 5)), np.array(personal, np.int32))
+    return Borderline(state, rank), similar, limits
+
+
+def eager_graph(borderline: Borderline, similar: np.ndarray) -> SimilarityGraph:
+    joined = (borderline.state == YES) | ((borderline.state == ASK) & similar)
+    return SimilarityGraph.from_edges(borderline.owners, *np.nonzero(np.triu(joined, k=1)))
+
+
+def random_world(owners: int, seed: int) -> tuple[Borderline, np.ndarray]:
+    random = np.random.default_rng(seed)
+    pairs = owners * (owners - 1) // 2
+    weight = random.random(pairs)
+    state = symmetric(owners, np.select([weight < 0.3, weight > 0.9], [NO, YES], ASK), np.uint8)
+    similar = symmetric(owners, weight + random.normal(0, 0.2, pairs) > 0.6, np.bool_)
+    return Borderline(state, symmetric(owners, weight, np.float32)), similar
+
+
+@settings(max_examples=300)
+@given(worlds())
+def test_groups_are_those_of_algorithm_1_followed_by_algorithm_2(
+    world: tuple[Borderline, np.ndarray, Limits | None],
+) -> None:
+    borderline, similar, limits = world
+    eager = partition_graph(eager_graph(borderline, similar), algorithm="greedy", limits=limits).partition
+    lazy = group_lazily(borderline, Truth(similar), limits=limits)
+    assert lazy.labels.dtype == np.int32
+    assert lazy.labels.tolist() == eager.labels.tolist()
+
+
+@given(worlds())
+def test_only_borderline_pairs_are_compared_and_none_twice(
+    world: tuple[Borderline, np.ndarray, Limits | None],
+) -> None:
+    borderline, similar, limits = world
+    truth = Truth(similar)
+    lazy = group_lazily(borderline, truth, limits=limits)
+    assert all(i < j and borderline.state[i, j] == ASK for i, j in truth.questions)
+    assert len(set(truth.questions)) == len(truth.questions) == lazy.comparisons <= borderline.asked
+
+
+@given(worlds())
+def test_what_was_revealed_is_counted(world: tuple[Borderline, np.ndarray, Limits | None]) -> None:
+    borderline, similar, limits = world
+    truth = Truth(similar)
+    lazy = group_lazily(borderline, truth, limits=limits)
+    seen = np.bincount(np.array(truth.questions, dtype=np.int64).ravel(), minlength=borderline.owners)
+    assert lazy.revealed_per_owner.tolist() == seen.tolist()
+    assert lazy.edges == borderline.count(YES) + sum(bool(similar[pair]) for pair in truth.questions)
+
+
+def test_many_owners_get_the_eager_groups_with_a_fraction_of_the_comparisons() -> None:
+    borderline, similar = random_world(300, seed=1)
+    eager = partition_graph(eager_graph(borderline, similar)).partition
+    lazy = group_lazily(borderline, Truth(similar))
+    assert lazy.labels.tolist() == eager.labels.tolist()
+    assert lazy.comparisons < borderline.asked / 2
+    assert lazy.notes == (
+        f"{lazy.comparisons:,} of {borderline.asked:,} borderline pairs were compared; "
+        "the others could not change the groups",
+    )
+
+
+def test_the_least_likely_member_is_asked_first_and_its_no_ends_the_group() -> None:
+    state = symmetric(4, [YES, YES, ASK, YES, ASK, ASK], np.uint8)
+    rank = symmetric(4, [0.9, 0.9, 0.6, 0.9, 0.4, 0.5], np.float32)
+    refused, welcome = Truth(np.zeros((4, 4), dtype=np.bool_)), Truth(np.ones((4, 4), dtype=np.bool_))
+    assert group_lazily(Borderline(state, rank), refused).labels.tolist() == [0, 0, 0, 1]
+    assert refused.questions == [(1, 3)]
+    assert group_lazily(Borderline(state, rank), welcome).labels.tolist() == [0, 0, 0, 0]
+    assert welcome.questions == [(1, 3), (2, 3), (0, 3)]
+
+
+def test_a_group_with_a_sure_no_or_without_room_is_not_asked() -> None:
+    state = symmetric(3, [YES, ASK, NO], np.uint8)
+    truth = Truth(np.ones((3, 3), dtype=np.bool_))
+    assert group_lazily(Borderline(state, np.zeros((3, 3), np.float32)), truth).labels.tolist() == [0, 0, 1]
+    assert group_lazily(ask_all(3), truth, limits=Limits(largest=1)).labels.tolist() == [0, 1, 2]
+    assert truth.questions == []
+
+
+def test_nothing_is_asked_or_noted_when_all_pairs_are_decided() -> None:
+    truth = Truth(np.zeros((3, 3), dtype=np.bool_))
+    decided = Borderline(symmetric(3, [YES, NO, YES], np.uint8), np.zeros((3, 3), np.float32))
+    lazy = group_lazily(decided, truth)
+    assert (lazy.labels.tolist(), lazy.edges, lazy.comparisons, lazy.notes) == ([0, 0, 1], 2, 0, ())
+
+
+def test_when_all_are_asked_every_similar_clique_is_found_by_comparisons_alone() -> None:
+    similar = np.kron(np.eye(3, dtype=np.bool_), np.ones((4, 4), dtype=np.bool_))
+    lazy = group_lazily(ask_all(12), Truth(similar))
+    assert lazy.labels.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert lazy.edges == sum(bool(similar[pair]) for pair in combinations(range(12), 2))
+    assert lazy.comparisons < ask_all(12).asked
+
+
+def test_an_error_while_comparing_reaches_the_caller() -> None:
+    def unreachable(first: int, second: int) -> bool:
+        raise ConnectionError(f"{first} and {second}")
+
+    with pytest.raises(ConnectionError, match="0 and 1"):
+        group_lazily(ask_all(2), unreachable)
