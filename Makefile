@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SPU_VENV := .venv-spu
+SPU_PYTHON ?= python3.11
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs demo test build check clean
+.PHONY: help docs demo test test-spu bench build check clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -36,6 +38,19 @@ build: $(VENV)/.everything  ## .venv with everything; .venv/bin/fedgroup is the 
 test: build  ## all tests
 	$(BIN)/python -m pytest -n 2
 
+bench: build  ## our times beside a reference's, in the same run (SPU's too, after make test-spu)
+	$(if $(wildcard $(SPU_VENV)/.created),FEDGROUP_SPU_PYTHON=$(SPU_VENV)/bin/python )$(BIN)/fedgroup bench
+
+$(SPU_VENV)/.created: pyproject.toml
+	$(SPU_PYTHON) -m venv $(SPU_VENV)
+	@echo '*' > $(SPU_VENV)/.gitignore
+	$(SPU_VENV)/bin/python -m pip --disable-pip-version-check install --quiet 'pip>=25.1'
+	$(SPU_VENV)/bin/python -m pip --disable-pip-version-check install --quiet --group spu
+	@touch $@
+
+test-spu: build $(SPU_VENV)/.created  ## our secure similarity against SecretFlow SPU's (1 GB; needs Python 3.11: SPU_PYTHON)
+	FEDGROUP_SPU_PYTHON=$(SPU_VENV)/bin/python $(BIN)/python -m pytest tests/spu
+
 check: build  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check src tests
 	$(BIN)/ruff format --check src tests
@@ -43,4 +58,4 @@ check: build  ## ruff, mypy --strict, import-linter
 	$(BIN)/lint-imports
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(SPU_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -89,14 +89,39 @@ def test_a_budget_that_is_too_small_refuses_and_saves_nothing(fedgroup, city, le
     assert ran.err.startswith("fedgroup: ")
 
 
+@pytest.mark.parametrize("graph", ["hybrid", "secure"])
+def test_compared_graphs_tell_how_many_comparisons_they_made(fedgroup, city, graph):
+    cost = ("--epsilon", 1) if graph == "hybrid" else ()
+    facts = fedgroup("group", city, "--graph", graph, "--grid", "4x4", *cost, "--json").json
+    assert 0 < facts["secure_comparisons"] <= facts["pairs"] == 60 * 59 // 2
+    assert "not epsilon-DP" in facts["guarantee"]
+
+
+def test_leftovers_form_masked_cohorts(fedgroup, city, tmp_path):
+    out = tmp_path / "mixed.parquet"
+    mixed = fedgroup(
+        "group", city, "--epsilon", 1, "--leftovers", "cohort", "--cohort-size", 10, "--out", out, "--json"
+    )
+    alone = fedgroup("group", city, "--epsilon", 1, "--json")
+    assert mixed.json["groups"] < alone.json["groups"]
+    asked = fedgroup(
+        "count", city, "--near", "10000,10000", "--within", 900, "--epsilon", 1, "--plan", out, "--json"
+    ).json
+    assert "leaders" in asked["trust"]
+    assert "masks" in asked["trust"]
+
+
 @pytest.mark.parametrize(
-    "missing",
-    [("--graph", "hybrid"), ("--graph", "secure"), ("--leftovers", "cohort")],
-)
-def test_what_is_not_built_says_so(fedgroup, city, missing):
-    ran = fedgroup("group", city, "--epsilon", 1, *missing)
-    assert (ran.code, ran.out) == (2, "")
-    assert "not built yet" in ran.err
+    "wrong",
+    [
+        ("--graph", "noisy", "--lower", 0.1), ("--graph", "hybrid", "--lower", 0.9),
+        ("--graph", "hybrid", "--upper", 2), ("--graph", "hybrid", "--comparisons", -1),
+        ("--graph", "hybrid", "--algorithm", "dsatur"),
+        ("--leftovers", "cohort", "--cohort-size", 1),
+    ],
+)  # fmt: skip
+def test_settings_of_compared_graphs_that_make_no_sense_exit_2(fedgroup, city, wrong):
+    assert fedgroup("group", city, "--epsilon", 1, *wrong).code == 2
 
 
 def test_topcell_refuses_an_algorithm(fedgroup, city):

@@ -168,17 +168,22 @@ def test_fedgroup_without_a_plan_is_refused(fedgroup, city):
     assert "needs a plan" in ran.err
 
 
-@pytest.mark.parametrize("method", ["cohorts", "mpc"])
-def test_methods_that_are_not_built_say_so(fedgroup, city, method):
-    ran = fedgroup("count", city, *CIRCLE, "--epsilon", 1, "--method", method)
-    assert ran.code == 2
-    assert "not built yet" in ran.err
+@pytest.mark.parametrize("how", [("--method", "cohorts", "--cohort-size", 20), ("--method", "mpc")])
+def test_masked_methods_need_no_plan(fedgroup, city, how):
+    facts = fedgroup("count", city, *CIRCLE, "--epsilon", 1, *how, "--json").json
+    assert (facts["method"], facts["in_group"], facts["groups"]) == (how[1], "masked", 3 if how[1] == "cohorts" else 1)
+    assert facts["private"]
+    assert "masks" in facts["trust"]
 
 
-def test_masked_groups_are_not_built_yet(fedgroup, city, plan):
-    ran = fedgroup("count", city, *CIRCLE, "--epsilon", 1, "--plan", plan, "--in-group", "masked")
-    assert ran.code == 2
-    assert "not built yet" in ran.err
+def test_groups_of_a_plan_can_be_masked(fedgroup, city, plan):
+    facts = fedgroup("count", city, *CIRCLE, "--epsilon", 1, "--plan", plan, "--in-group", "masked", "--json").json
+    assert (facts["method"], facts["in_group"], facts["heard"]) == ("fedgroup", "masked", 60)
+
+
+@pytest.mark.parametrize("wrong", [("--cohort-size", 0), ("--colluders", 0), ("--dropouts", 1), ("--dropouts", -0.1)])
+def test_masked_terms_that_make_no_sense_exit_2(fedgroup, city, wrong):
+    assert fedgroup("count", city, *CIRCLE, "--epsilon", 1, "--method", "cohorts", *wrong).code == 2
 
 
 def test_some_owners_are_drawn_as_the_contract_says(fedgroup, city):

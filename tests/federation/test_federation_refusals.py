@@ -51,7 +51,7 @@ def records(**changes: Any) -> fg.Records:
         ({"since": 10}, "no time column"),
         ({"since": 20, "until": 10}, "since before until"),
         ({"until": "yesterday"}, "until must be"),
-        ({"method": "cohorts"}, "not built yet"),
+        ({"method": "cohorts", "cohort_size": 0}, "at least 1 member"),
         ({"method": "magic"}, "method is one of"),
         ({"method": "fedgroup"}, "needs a plan"),
         ({"in_group": "loose"}, "in-group is"),
@@ -71,17 +71,6 @@ def test_a_faulty_question_costs_nothing(details: dict[str, Any], fault: str) ->
     assert (federation.ledger.entries(), federation.ledger.spent()) == ([], NOTHING)
 
 
-@pytest.mark.parametrize("in_group", ["masked", "loose"])
-def test_groups_that_are_not_built_are_refused(in_group: str) -> None:
-    federation = fg.Federation(records(), DOMAIN)
-    plan = federation.group(graph="exact", grid=(2, 2))
-    with pytest.raises(fg.InvalidQuery, match=in_group):
-        federation.count(CIRCLE, epsilon=1, plan=plan, in_group=in_group)
-    with pytest.raises(fg.InvalidQuery, match="takes no plan"):
-        federation.count(CIRCLE, epsilon=1, plan=plan, method="dp")
-    assert federation.ledger.entries() == []
-
-
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
@@ -92,11 +81,11 @@ def test_groups_that_are_not_built_are_refused(in_group: str) -> None:
         ({"grid": fg.Grid(fg.Box(0, 0, 5, 5), 2, 2)}, "must cut the domain"),
         ({"threshold": 1.0}, "threshold"),
         ({"threshold": float("nan")}, "threshold"),
-        ({"graph": "secure"}, "not built yet"),
+        ({"graph": "secure", "lower": 0.2}, "belong to the graph hybrid"),
         ({"graph": "nosy"}, "graph is one of"),
         ({"max_group_size": 0}, "0"),
         ({"owner_limits": {7: 3}}, "not in the owner list"),
-        ({"leftovers": "cohort"}, "not built yet"),
+        ({"leftovers": "cohort", "cohort_size": 1}, "at least 2 members"),
     ],
 )
 def test_a_faulty_grouping_costs_nothing(settings: dict[str, Any], fault: str) -> None:

@@ -12,7 +12,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput
 from fedgroup.messages import Measure, Partition, RangeQuery
 from fedgroup.owner.records import Records
-from fedgroup.owner.role import DataOwners
+from fedgroup.owner.role import AnswerTerms, DataOwners
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.noise import SeededNoise
 from fedgroup.privacy.sensitivity import Protection
@@ -60,7 +60,7 @@ def charge(query: RangeQuery) -> list[Charge]:
 def test_each_group_draws_one_noise_even_when_nothing_of_it_is_in_range() -> None:
     noise, query = NoNoise(), RangeQuery("count", Circle(9, 9, 0.5), Epsilon.of(0.5))
     answers, cost = owners(MemoryLedger(), noise).answer(
-        query, Partition(np.array([0, 1, 0])), seats=SEATS, charges=charge(query)
+        query, AnswerTerms(Partition(np.array([0, 1, 0])), SEATS), charges=charge(query)
     )
     assert noise.asked == [(Fraction(2), 2)]
     assert answers[0].parts["count"].tolist() == [0, 0]
@@ -70,7 +70,7 @@ def test_each_group_draws_one_noise_even_when_nothing_of_it_is_in_range() -> Non
 def test_members_are_summed_and_records_outside_the_domain_are_not() -> None:
     query = count()
     answers, _ = owners(MemoryLedger(), NoNoise()).answer(
-        query, Partition(np.array([0, 0, 1])), seats=SEATS, charges=charge(query)
+        query, AnswerTerms(Partition(np.array([0, 0, 1])), SEATS), charges=charge(query)
     )
     assert answers[0].parts["count"].tolist() == [3, 0]
     assert answers[0].heard == 3
@@ -79,7 +79,9 @@ def test_members_are_summed_and_records_outside_the_domain_are_not() -> None:
 def test_owners_of_the_partition_without_a_seat_here_are_groups_all_the_same() -> None:
     query = count()
     answers, _ = owners(MemoryLedger(), NoNoise()).answer(
-        query, Partition(np.array([0, 1, 1, 2, 3])), seats=np.array([1, 2, 4], dtype=np.int32), charges=charge(query)
+        query,
+        AnswerTerms(Partition(np.array([0, 1, 1, 2, 3])), np.array([1, 2, 4], dtype=np.int32)),
+        charges=charge(query),
     )
     assert answers[0].parts["count"].tolist() == [0, 3, 0, 0]
     assert answers[0].heard == 5
@@ -88,7 +90,9 @@ def test_owners_of_the_partition_without_a_seat_here_are_groups_all_the_same() -
 def test_an_average_draws_for_both_parts_at_half_the_epsilon() -> None:
     noise = NoNoise()
     query = RangeQuery("avg", ALL, Epsilon.of(1), Measure("fare", 6, resolution=1))
-    answers, _ = owners(MemoryLedger(), noise).answer(query, Partition(np.zeros(3)), seats=SEATS, charges=charge(query))
+    answers, _ = owners(MemoryLedger(), noise).answer(
+        query, AnswerTerms(Partition(np.zeros(3)), SEATS), charges=charge(query)
+    )
     assert noise.asked == [(Fraction(12), 1), (Fraction(2), 1)]
     assert {part: values.tolist() for part, values in answers[0].parts.items()} == {"sum": [11], "count": [2]}
 
@@ -96,11 +100,11 @@ def test_an_average_draws_for_both_parts_at_half_the_epsilon() -> None:
 def test_an_owner_contributes_its_first_records_and_noise_covers_all_of_them() -> None:
     noise, query = NoNoise(), count()
     answers, _ = owners(MemoryLedger(), noise, unit="owner", max_records=1).answer(
-        query, Partition.singletons(3), seats=SEATS, charges=charge(query)
+        query, AnswerTerms(Partition.singletons(3), SEATS), charges=charge(query)
     )
     assert answers[0].parts["count"].tolist() == [1, 1, 0]
     two = owners(MemoryLedger(), noise, unit="owner", max_records=2)
-    two.answer(query, Partition.singletons(3), seats=SEATS, charges=charge(query))
+    two.answer(query, AnswerTerms(Partition.singletons(3), SEATS), charges=charge(query))
     assert [scale for scale, _ in noise.asked] == [Fraction(2), Fraction(4)]
 
 
@@ -108,7 +112,7 @@ def test_refused_owners_draw_no_noise_and_pay_nothing() -> None:
     ledger, noise, query = MemoryLedger(Epsilon.of(0.4)), NoNoise(), count(0.5)
     asked = owners(ledger, noise)
     with pytest.raises(BudgetExhausted):
-        asked.answer(query, Partition.singletons(3), seats=SEATS, charges=charge(query))
+        asked.answer(query, AnswerTerms(Partition.singletons(3), SEATS), charges=charge(query))
     with pytest.raises(BudgetExhausted):
         asked.describe(MAP.grid(2, 2), epsilon=query.epsilon, charge=charge(query)[0])
     assert (noise.asked, ledger.entries()) == ([], [])
@@ -127,7 +131,7 @@ def test_what_cannot_be_answered_is_not_charged(query: RangeQuery) -> None:
     ledger = MemoryLedger()
     with pytest.raises(InvalidInput):
         owners(ledger, SeededNoise(1), unit="owner", max_records=10**9).answer(
-            query, Partition.singletons(3), seats=SEATS, charges=charge(query)
+            query, AnswerTerms(Partition.singletons(3), SEATS), charges=charge(query)
         )
     assert ledger.entries() == []
 
@@ -153,7 +157,7 @@ def test_vectors_have_one_row_per_listed_owner() -> None:
 def test_several_answers_have_noises_of_their_own() -> None:
     query = count(0.01)
     answers, _ = owners(MemoryLedger(), SeededNoise(3)).answer(
-        query, Partition.singletons(3), seats=SEATS, charges=charge(query), times=5
+        query, AnswerTerms(Partition.singletons(3), SEATS), charges=charge(query), times=5
     )
     assert len({tuple(answer.parts["count"].tolist()) for answer in answers}) == 5
 

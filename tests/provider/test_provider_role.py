@@ -51,15 +51,16 @@ def test_limits_hold_for_topcell_groups() -> None:
 def test_groups_answers_are_added_up() -> None:
     answers = NoisyAnswers({"count": np.array([3, -1, 4])}, {"count": Fraction(1)}, continuous=False, heard=7)
     totals = Provider().combine(answers)
-    assert (totals.parts["count"], totals.groups, totals.heard) == (6, 3, 7)
+    assert (totals.parts["count"], totals.noises, totals.heard) == (6, 3, 7)
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"graph": "hybrid"}, {"graph": "nearest"}, {"estimate": "best"}, {"graph": "noisy", "algorithm": "magic"},
-        {"graph": "topcell", "algorithm": "greedy"}, {"threshold": 1.0}, {"threshold": -0.1},
-        {"threshold": float("nan")}, {"false_cells": 0}, {"leftovers": "cohort"}, {"leftovers": "dropped"},
+        {"graph": "hybrid", "algorithm": "dsatur"}, {"graph": "nearest"}, {"estimate": "best"}, {"threshold": 1.0},
+        {"graph": "noisy", "algorithm": "magic"}, {"graph": "topcell", "algorithm": "greedy"}, {"threshold": -0.1},
+        {"threshold": float("nan")}, {"false_cells": 0}, {"leftovers": "cohort", "cohort_size": 1},
+        {"leftovers": "dropped"}, {"lower": 0.2},
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused(wrong: dict) -> None:

@@ -15,8 +15,8 @@ CIRCLE = Circle(0, 0, 1)
 FARE = Measure("fare", 50, resolution=0.01)
 
 
-def totals(groups: int = 1, **parts: int) -> NoisyTotals:
-    return NoisyTotals(parts, dict.fromkeys(parts, Fraction(10, 3)), continuous=False, groups=groups, heard=groups)
+def totals(noises: float = 1, **parts: int) -> NoisyTotals:
+    return NoisyTotals(parts, dict.fromkeys(parts, Fraction(10, 3)), continuous=False, noises=noises, heard=1)
 
 
 def test_a_count_is_whole_and_so_is_its_interval() -> None:
@@ -55,6 +55,6 @@ def test_a_signed_average_may_be_negative() -> None:
 
 def test_an_average_tells_the_errors_of_both_parts() -> None:
     query = RangeQuery("avg", CIRCLE, Epsilon.of(0.3), FARE)
-    errors = expect(query, scales={"sum": Fraction(5000), "count": Fraction(1)}, groups=4, continuous=False)
+    errors = expect(query, scales={"sum": Fraction(5000), "count": Fraction(1)}, noises=4, continuous=False)
     assert errors["sum"].standard_deviation == pytest.approx(0.01 * 5000 * 8**0.5, rel=1e-3)
     assert errors["count"].mean_absolute < errors["sum"].mean_absolute

@@ -1,8 +1,8 @@
 """`fedgroup bench secure-sum`: one query's masked sum, with its noise, against a sequential garbled sum.
 
 All owners' work is done by one process on one core. Key agreement is simulated (`simulated_secrets`); what a real one
-costs is measured on a sample and given per owner's neighbour. The reference is measured for a few owners, without any network,
-and extrapolated in proportion to the owners: it has no other cost than one addition an owner.
+costs is measured on a sample and given as `agreement_us`, per owner and neighbour. The reference is measured for a few
+owners, without any network, and extrapolated in proportion to the owners: its only cost is one addition an owner.
 """
 
 from __future__ import annotations
@@ -132,9 +132,7 @@ class MaskedQuery:
 def _prepared(owners: int, bad_share: float) -> MaskedQuery:
     seed = hashlib.sha256(b"fedgroup bench").digest()
     first, second = mask_edges(np.zeros(owners, dtype=np.int32), seed=seed, bad_share=bad_share)
-    return MaskedQuery(
-        MaskedTerms(owners), first, second, simulated_secrets(seed, first, second), noise=SecureNoise()
-    )
+    return MaskedQuery(MaskedTerms(owners), first, second, simulated_secrets(seed, first, second), noise=SecureNoise())
 
 
 def _agreement_us() -> float:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fedgroup.cli import demo, experiment, group, ledger, query, synthesize
+from fedgroup.cli import bench, demo, experiment, group, ledger, query, synthesize
 from fedgroup.cli.interrupts import INTERRUPTED, interruptible
 from fedgroup.errors import FedgroupError
 
@@ -51,6 +51,7 @@ for name, command in {
     "avg": query.avg,
     "ledger": ledger.ledger,
     "experiment": experiment.experiment,
+    "bench": bench.bench,
 }.items():
     app.command(name, cls=_Command)(command)
 

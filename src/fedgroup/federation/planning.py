@@ -20,9 +20,10 @@ from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.provider.borderline import require_comparable
 from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.role import Provider
-from fedgroup.provider.settings import GroupingSettings
+from fedgroup.provider.settings import COMPARED, GroupingSettings
 from fedgroup.space import Grid, PublicMap
 
 
@@ -52,6 +53,8 @@ class Planner:
         """Return a plan made with these settings."""
         if grid.box != self._map.domain:
             raise InvalidInput(f"the grid must cut the domain {self._map.domain.sides}, got one of {grid.box.sides}")
+        if settings.graph in COMPARED:
+            require_comparable(len(self._records.owners))
         plan_id = secrets.token_hex(16)
         grouping = self._grouping(settings, grid, epsilon, plan_id)
         if settings.leftovers == "cohort":

@@ -46,7 +46,7 @@ class Borderline:
 
     def __post_init__(self) -> None:
         owners = len(self.state)
-        _require_table_fits(owners)
+        require_comparable(owners)
         for name, kind in (("state", np.uint8), ("rank", np.float32)):
             table = _frozen(np.asarray(getattr(self, name), dtype=kind))
             if table.shape != (owners, owners) or not _is_symmetric(table):
@@ -93,7 +93,7 @@ def classify(
     _require_order(threshold, lower, upper)
     if comparisons is not None and comparisons < 0:
         raise InvalidInput(f"the number of comparisons must be at least 0, got {comparisons}")
-    _require_table_fits(vectors.owners)
+    require_comparable(vectors.owners)
     estimates = _Estimates.of(vectors, threshold)
     state = np.zeros((vectors.owners, vectors.owners), dtype=np.uint8)
     rank = np.zeros((vectors.owners, vectors.owners), dtype=np.float32)
@@ -111,7 +111,7 @@ def classify(
 
 def ask_all(owners: int) -> Borderline:
     """Return every pair as borderline, none likelier than another: the graph in which Secure_Sim decides all."""
-    _require_table_fits(owners)
+    require_comparable(owners)
     state = np.full((owners, owners), ASK, dtype=np.uint8)
     np.fill_diagonal(state, NO)
     state.flags.writeable = False
@@ -197,7 +197,7 @@ def _is_symmetric(table: npt.NDArray[np.generic]) -> bool:
     )
 
 
-def _frozen(table: Table) -> Table:
+def _frozen(table: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     kept = table.copy() if table.flags.writeable else table
     kept.flags.writeable = False
     return kept
@@ -209,7 +209,8 @@ def _blocks(owners: int) -> Iterator[tuple[int, int]]:
         yield start, min(owners, start + rows)
 
 
-def _require_table_fits(owners: int) -> None:
+def require_comparable(owners: int) -> None:
+    """Refuse more owners than a table of all pairs is made for."""
     if owners > MOST_OWNERS:
         raise InvalidInput(
             f"the hybrid and secure graphs hold a table of all pairs, allowed up to {MOST_OWNERS:,} owners, "

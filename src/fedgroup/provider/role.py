@@ -71,7 +71,7 @@ class Provider:
             "comparisons": found.comparisons,
             "pairs": doubts.pairs,
             "borderline": doubts.asked,
-            "bits_per_owner": float(revealed.mean()),
+            "bits_per_owner": 2 * found.comparisons / max(1, owners),
             "most_bits_of_an_owner": int(revealed.max(initial=0)),
         }
         return Grouping(

@@ -46,16 +46,27 @@ class GroupingSettings:
             _require_one_of("algorithm", self.algorithm, ALGORITHMS)
         if not 0 <= self.threshold < 1:
             raise InvalidInput(f"threshold must be at least 0 and below 1, got {self.threshold}")
-        if self.graph in COMPARED and self.algorithm not in (None, "greedy"):
-            raise InvalidInput(f"the graph {self.graph} decides pairs as greedy asks for them; leave the algorithm out")
-        band = (self.lower, self.upper, self.comparisons)
-        if self.graph != "hybrid" and band != (None, None, None):
-            raise InvalidInput("lower, upper and comparisons belong to the graph hybrid")
+        self._require_band()
         if self.cohort_size < 2:
             raise InvalidInput(f"a cohort has at least 2 members, got {self.cohort_size}")
         _require_one_of("leftovers", self.leftovers, ("alone", "cohort"))
         if not 0 < self.false_cells < float("inf"):
             raise InvalidInput(f"false-cells must be a number greater than 0, got {self.false_cells}")
+
+    def _require_band(self) -> None:
+        """Refuse what only compared graphs take, and limits out of order."""
+        if self.graph in COMPARED and self.algorithm not in (None, "greedy"):
+            raise InvalidInput(f"the graph {self.graph} decides pairs as greedy asks for them; leave the algorithm out")
+        if self.graph != "hybrid" and (self.lower, self.upper, self.comparisons) != (None, None, None):
+            raise InvalidInput("lower, upper and comparisons belong to the graph hybrid")
+        lower = self.threshold if self.lower is None else self.lower
+        upper = self.threshold if self.upper is None else self.upper
+        if not -1 <= lower <= self.threshold <= upper <= 1:
+            raise InvalidInput(
+                f"-1 <= lower <= threshold <= upper <= 1 must hold, got {lower}, {self.threshold}, {upper}"
+            )
+        if self.comparisons is not None and self.comparisons < 0:
+            raise InvalidInput(f"comparisons must be at least 0, got {self.comparisons}")
 
     def facts(self) -> dict[str, Any]:
         """Return the settings as they are written into a plan; null where a setting has no meaning."""

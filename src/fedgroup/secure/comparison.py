@@ -84,7 +84,7 @@ class Comparison:
         return scaled.astype(np.uint32)
 
     def limits(self, scaled: Ring) -> Ring:
-        """Return what the second side's inner products must exceed: never less than r times its length, roundings paid."""
+        """Return what the second side's inner products must exceed; P - limit - 1 stays within 32 bits."""
         exact = scaled.astype(np.float64)
         length = np.sqrt(np.einsum("ij,ij->i", exact, exact))
         # The factor outweighs the rounding of this very formula; 1/2 per count that of the first side.

@@ -1,0 +1,61 @@
+"""`fedgroup bench`: our times beside a reference's, measured in the same run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fedgroup.bench import NAMES, run
+from fedgroup.cli.grouped import grouped
+from fedgroup.cli.options import OPTIONS, OutputOptions, argument, flag
+from fedgroup.cli.output import number, print_json, print_table, result, working
+from fedgroup.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from fedgroup.bench.measuring import Report
+
+_BESIDE = ("case", "ours_s", "reference", "reference_s", "ratio", "peak_mb")
+
+
+@grouped
+def bench(
+    output: OutputOptions,
+    names: Annotated[list[str] | None, argument(f"{', '.join(NAMES)}; default: all", "NAME...")] = None,
+    quick: Annotated[bool, flag(OPTIONS, "--quick", "small sizes, to see that it runs; judges nothing")] = False,
+) -> None:
+    """Measure this machine: our times beside a reference's in the same run; some references are extrapolated."""
+    asked = tuple(dict.fromkeys(names or NAMES))
+    if unknown := [name for name in asked if name not in NAMES]:
+        raise InvalidInput(f"the benches are: {', '.join(NAMES)}; got {unknown[0]!r}")
+    reports = [_measured(name, quick) for name in asked]
+    if output.json:
+        facts = [report.as_json() for report in reports]
+        print_json(facts[0] if len(facts) == 1 else {"benches": facts})
+        return
+    for report in reports:
+        _show(report)
+
+
+def _measured(name: str, quick: bool) -> Report:
+    with working(f"measuring {name}"):
+        return run(name, quick=quick)
+
+
+def _show(report: Report) -> None:
+    from rich.table import Table
+
+    rows = [row.as_json() for row in report.rows]
+    columns = list(dict.fromkeys([*_BESIDE, *(column for row in rows for column in row)]))
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    result.print(f"{report.name}: {report.cores} cores; {versions}{'; quick, judges nothing' if report.quick else ''}")
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    print_table(table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else number(value)
