@@ -5,6 +5,7 @@
     |   `-- InvalidQuery    the user: this question cannot be asked
     |-- BudgetExhausted     an owner refuses: the answer would cost more than is left
     |-- LedgerUnavailable   the ledger cannot be written now: nothing was released
+    |-- TooFewHeard         too few members of a masked group answered: no answer
     `-- ProtocolViolation   a party sent what the protocol forbids
 
 Texts say what was given, what is allowed and what to do. About private columns they name the column and the
@@ -56,6 +57,24 @@ class LedgerUnavailable(FedgroupError):
     """The ledger cannot be written now (busy, full disk, no permission); nothing was released, try later."""
 
     exit_code = 75
+
+
+class TooFewHeard(FedgroupError):
+    """Fewer members of a masked group were heard than its noise needs; the round gave no answer."""
+
+    exit_code = 75
+
+    def __init__(self, *, heard: int, needed: int) -> None:
+        self.heard = heard
+        self.needed = needed
+        super().__init__(
+            f"{heard} members of a masked group were heard but {needed} are needed for enough noise; "
+            "ask again later, or agree on terms that allow more dropouts"
+        )
+
+    def __reduce__(self) -> tuple[Callable[[], TooFewHeard], tuple[()]]:
+        """Survive the way back from a worker process with all facts."""
+        return partial(TooFewHeard, heard=self.heard, needed=self.needed), ()
 
 
 class ProtocolViolation(FedgroupError):

@@ -7,6 +7,7 @@ randomness here with a chance of at most 1e-6.
 from __future__ import annotations
 
 import multiprocessing
+import queue
 import socket
 import struct
 import threading
@@ -27,21 +28,20 @@ HEADER, TAG = 21, 16
 
 
 class Conversation:
-    """Two sides in one process, with every payload kept by its kind."""
+    """Two sides in one process; where asked to, it keeps every payload by its kind."""
 
-    def __init__(self, comparison: Comparison, *, seed: int = 0) -> None:
+    def __init__(self, comparison: Comparison, *, seed: int = 0, keep: bool = False) -> None:
         session = comparison.session(first=b"a", second=b"b", context=seed.to_bytes(4, "big"))
         self.first = FirstOwner(comparison, session, entropy=np.random.default_rng([seed, 1]).bytes)
         self.second = SecondOwner(comparison, session, entropy=np.random.default_rng([seed, 2]).bytes)
         self.payloads: dict[int, list[bytes]] = {kind: [] for kind in range(1, 8)}
-        self.frames: list[bytes] = []
+        self._keep = keep
         self._settle(self.second.start())
 
     def _settle(self, frames: list[bytes]) -> None:
         turn = 0
         while frames:
-            self.frames = frames + self.frames[:50]
-            for frame in frames:
+            for frame in frames if self._keep else []:
                 self.payloads[frame[4]].append(frame[HEADER:-TAG])
             frames = [answer for frame in frames for answer in (self.first, self.second)[turn].receive(frame)]
             turn = 1 - turn
@@ -108,7 +108,7 @@ def test_bits_of_full_single_equal_and_orthogonal_vectors_are_those_of_numpy(wid
     full, single = np.full((100, cells), most), np.eye(cells, dtype=np.int64)[rng.integers(0, cells, 100)] * most
     chosen = [several, several * half, several * ~half, full, single, full * 0, several * 1000]
     mine = np.concatenate([a for a in chosen for _ in chosen])
-    theirs = np.concatenate([b for _ in chosen for b in chosen[:-1] + [full]])
+    theirs = np.concatenate([b for _ in chosen for b in [*chosen[:-1], full]])
     assert_as_numpy(Comparison(cells, 0.3, width), mine, theirs)
 
 
@@ -151,12 +151,14 @@ def written(connection: socket.socket, frame: bytes) -> None:
 
 
 def read(connection: socket.socket) -> bytes:
-    """The next frame; empty when the other side is done."""
+    """The next frame."""
 
     def exactly(size: int) -> bytes:
         parts = b""
         while len(parts) < size:
-            parts += connection.recv(size - len(parts)) or bytes(size)
+            got = connection.recv(size - len(parts))
+            assert got, "the other process went away"
+            parts += got
         return parts
 
     return exactly(struct.unpack(">I", exactly(4))[0])
@@ -164,45 +166,50 @@ def read(connection: socket.socket) -> bytes:
 
 def converse(side: FirstOwner | SecondOwner, connection: socket.socket, frames: list[bytes], batches: int) -> None:
     """Exchange frames until every batch is decided; a thread writes, so that two full pipes never wait in a ring."""
+    outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+    writing = threading.Thread(
+        target=lambda: [written(connection, frame) for frame in iter(outbox.get, None)], daemon=True
+    )
+    writing.start()
     while True:
-        sending = threading.Thread(target=lambda ready: [written(connection, frame) for frame in ready], args=(frames,))
-        sending.start()
-        frames = [] if len(side.shares) == batches else side.receive(read(connection))
-        sending.join()
-        if not frames and len(side.shares) == batches:
-            return
+        for frame in frames:
+            outbox.put(frame)
+        if len(side.shares) == batches:
+            break
+        frames = side.receive(read(connection))
+    outbox.put(None)
+    writing.join(60)
 
 
 def second_owner(connection: socket.socket, session: bytes, batches: list[np.ndarray]) -> None:
     """The other process: submits all batches at once, then hands its shares over."""
-    connection.settimeout(60)
     side = SecondOwner(Comparison(25, 0.5), session)
     for batch in batches:
         side.submit(batch)
     converse(side, connection, side.start(), len(batches))
     for batch in range(len(batches)):
         written(connection, side.shares[batch].tobytes())
+    connection.close()
 
 
 def test_two_processes_with_batches_in_flight_agree_with_numpy():
     comparison = Comparison(25, 0.5)
     mine, theirs = similar_pairs(1000, 25, 5)
     session = comparison.session(first=b"a", second=b"b", context=b"pipe")
-    here, there = socket.socketpair()
-    here.settimeout(60)
     batches = [(mine[at : at + 128], theirs[at : at + 128]) for at in range(0, 1000, 128)]
-    child = multiprocessing.get_context("spawn").Process(
-        target=second_owner, args=(there, session, [batch[1] for batch in batches])
-    )
-    child.start()
-    there.close()
     side = FirstOwner(comparison, session)
     for batch, _ in batches:
         side.submit(batch)
-    converse(side, here, [], len(batches))
-    shares = [np.frombuffer(read(here), dtype=np.uint8) for _ in batches]
-    child.join(60)
-    here.close()
+    here, there = socket.socketpair()
+    with here, there:
+        here.settimeout(60)
+        others = (there, session, [batch for _, batch in batches])
+        child = multiprocessing.get_context("spawn").Process(target=second_owner, args=others)
+        child.start()
+        there.close()
+        converse(side, here, [], len(batches))
+        shares = [np.frombuffer(read(here), dtype=np.uint8) for _ in batches]
+        child.join(60)
     bits = np.concatenate([opened(side.shares[batch], share) for batch, share in enumerate(shares)])
     assert child.exitcode == 0
     assert np.array_equal(bits, cosines(mine, theirs) > comparison.threshold)
@@ -210,7 +217,7 @@ def test_two_processes_with_batches_in_flight_agree_with_numpy():
 
 def talks(mine: np.ndarray, theirs: np.ndarray, *, sessions: int, batches: int, seed: int) -> list[Conversation]:
     """Sessions of fresh randomness about the same two inputs, again and again."""
-    many = [Conversation(Comparison(4, 0.5, 4), seed=seed + at) for at in range(sessions)]
+    many = [Conversation(Comparison(4, 0.5, 4), seed=seed + at, keep=True) for at in range(sessions)]
     for talk in many:
         for _ in range(batches):
             talk.shares(mine, theirs)
@@ -293,10 +300,10 @@ def test_message_sizes_do_not_depend_on_the_counts(transcripts):
 def test_no_count_is_in_any_frame_or_printed():
     comparison = Comparison(8, 0.5, 16)
     mine, theirs = np.random.default_rng(7).integers(2**15, 2**16, (2, 4, 8))
-    talk = Conversation(comparison, seed=7)
+    talk = Conversation(comparison, seed=7, keep=True)
     talk.shares(mine, theirs)
     forms = [mine, theirs, comparison.unit_vectors(mine), comparison.scaled_counts(theirs)]
-    sent = b"".join(talk.frames)
+    sent = b"".join(payload for kind in talk.payloads.values() for payload in kind)
     for row in [row for form in forms for row in form]:
         for kind in ("<u2", "<u4", "<i8", "<f8", ">u4"):
             assert row[:3].astype(kind).tobytes() not in sent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,33 +37,35 @@ class Row:
 
 @dataclass(frozen=True)
 class DemoMethod:
-    """A method under the paper's name, and how it groups owners; no grouping leaves every owner alone."""
+    """A method, who is trusted with what, how it groups owners (None: not by their data), and how it is asked for."""
 
     name: str
     what: str
     grouping: Mapping[str, Any] | None
-    costs: bool = True
+    asking: Mapping[str, Any] = field(default_factory=dict)
 
     def make_plan(self, federation: Federation, epsilon: float) -> Plan | None:
         """Return the method's plan, made at the price of `epsilon` where it costs anything."""
         if self.grouping is None:
             return None
-        return federation.group(epsilon=epsilon if self.costs else None, **self.grouping)
+        costs = self.grouping["graph"] != "exact"
+        return federation.group(epsilon=epsilon if costs else None, **self.grouping)
 
+
+_TOPCELL = {"graph": "topcell"}
+_NOISY = {"graph": "noisy", "algorithm": "dsatur"}
+_EXACT = {"graph": "exact", "algorithm": "greedy"}
 
 METHODS = (
-    DemoMethod("DP", "every owner alone", None),
-    DemoMethod("FG topcell", "owners whose largest noisy cell is the same", {"graph": "topcell"}),
-    DemoMethod("FG noisy", "cliques of the noisy similarity graph", {"graph": "noisy", "algorithm": "dsatur"}),
-    DemoMethod(
-        "FG-C", "cliques of the exact graph (not private)", {"graph": "exact", "algorithm": "greedy"}, costs=False
-    ),
-    DemoMethod(
-        "FG-ExC",
-        "largest cliques of the exact graph (not private)",
-        {"graph": "exact", "algorithm": "cliques"},
-        costs=False,
-    ),
+    DemoMethod("DP", "every owner alone; nobody is trusted", None),
+    DemoMethod("FG topcell", "owners whose largest noisy cell is the same; their leaders are trusted", _TOPCELL),
+    DemoMethod("FG noisy", "cliques of the noisy similarity graph; their leaders are trusted", _NOISY),
+    DemoMethod("FG masked", "the groups of FG topcell, masked; nobody is trusted", _TOPCELL, {"in_group": "masked"}),
+    DemoMethod("FG mixed", "FG topcell, with masked cohorts for owners left over", _TOPCELL | {"leftovers": "cohort"}),
+    DemoMethod("cohorts", "random masked cohorts of 50; nobody is trusted", None, {"method": "cohorts"}),
+    DemoMethod("MPC", "all owners in one masked group; nobody is trusted", None, {"method": "mpc"}),
+    DemoMethod("FG-C", "cliques of the exact graph (not private)", _EXACT),
+    DemoMethod("FG-ExC", "largest cliques of the exact graph (not private)", _EXACT | {"algorithm": "cliques"}),
 )
 
 
@@ -88,7 +90,7 @@ def run_demo(records: Records, *, seed: int, epsilons: Sequence[float] = EPSILON
             started = time.perf_counter()
             plan = method.make_plan(federation, epsilon)
             answers = [
-                federation.count(circle, epsilon=epsilon, plan=plan, repeat=REPEATS, evaluate=True)
+                federation.count(circle, epsilon=epsilon, plan=plan, repeat=REPEATS, evaluate=True, **method.asking)
                 for circle in demo_questions()
             ]
             setup = 0.0 if plan is None else plan.epsilon

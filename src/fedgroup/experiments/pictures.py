@@ -21,7 +21,7 @@ from fedgroup.space import Circle
 
 INK = "#22303c"
 MUTED = "#b8c2cc"
-MARKS = "osD^vP"
+MARKS = "osD^vPX*h"
 
 
 def draw_city(records: Records, plan: Plan, circle: Circle, path: Path, *, groups: int = 12) -> None:

@@ -62,9 +62,8 @@ class GroupingSettings:
         lower = self.threshold if self.lower is None else self.lower
         upper = self.threshold if self.upper is None else self.upper
         if not -1 <= lower <= self.threshold <= upper <= 1:
-            raise InvalidInput(
-                f"-1 <= lower <= threshold <= upper <= 1 must hold, got {lower}, {self.threshold}, {upper}"
-            )
+            given = f"{lower}, {self.threshold}, {upper}"
+            raise InvalidInput(f"-1 <= lower <= threshold <= upper <= 1 must hold, got {given}")
         if self.comparisons is not None and self.comparisons < 0:
             raise InvalidInput(f"comparisons must be at least 0, got {self.comparisons}")
 

@@ -6,30 +6,10 @@ The shares of t members make one whole noise; those of more make more than one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 
-from fedgroup.errors import FedgroupError, InvalidInput, ProtocolViolation
-
-
-class TooFewHeard(FedgroupError):  # noqa: N818 - errors are named by the fact
-    """Fewer members of a masked group were heard than its noise needs; the round gave no answer."""
-
-    exit_code = 75
-
-    def __init__(self, *, heard: int, needed: int) -> None:
-        self.heard = heard
-        self.needed = needed
-        super().__init__(
-            f"{heard} members of a masked group were heard but {needed} are needed for enough noise; "
-            "ask again later, or agree on terms that allow more dropouts"
-        )
-
-    def __reduce__(self) -> tuple[Callable[[], TooFewHeard], tuple[()]]:
-        """Survive the way back from a worker process with all facts."""
-        return partial(TooFewHeard, heard=self.heard, needed=self.needed), ()
+from fedgroup.errors import InvalidInput, ProtocolViolation, TooFewHeard
 
 
 @dataclass(frozen=True)
