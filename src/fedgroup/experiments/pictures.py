@@ -51,7 +51,7 @@ def draw_errors(rows: Sequence[Row], path: Path) -> None:
     figure, axes = _figure(6.8, 4.4)
     for mark, method in zip(MARKS, dict.fromkeys(row.method for row in rows), strict=False):
         mine = [row for row in rows if row.method == method]
-        dashed = "--" if method.endswith("C") else "-"
+        dashed = "--" if method in ("FG-C", "FG-ExC") else "-"
         axes.plot([r.epsilon for r in mine], [r.mean_absolute_error for r in mine], dashed, marker=mark, label=method)
     axes.set(
         xlabel="epsilon of a question (grouping costs as much once, before)", ylabel="mean absolute error (records)"
