@@ -49,3 +49,17 @@ def test_active_labels_are_distinct_and_depend_on_the_seed_alone():
     assert len(np.unique(labels.reshape(-1, 2), axis=0)) == 10 * (RING_BITS + 1)
     assert np.array_equal(labels, active_labels(SEED, 10))
     assert not np.array_equal(labels, active_labels(SEED[:-1] + b"t", 10))
+
+
+def test_a_gate_is_two_halves_by_the_published_formula_with_a_tweak_each():
+    rng = np.random.default_rng(7)
+    secret = blocks_of(rng.bytes(16)) | np.array([[1, 0]], dtype=np.uint64)
+    rows = blocks_of(rng.bytes(16 * RING_BITS * 5))
+    x = rng.integers(0, 2**32, 5, dtype=np.uint32)
+    tables, _ = garble(x, rows, secret, seed=SEED, tweak=100, permutation=PI)
+    labels = active_labels(SEED, 5)
+    a = labels[0] ^ labels[RING_BITS] ^ (x & 1).astype(np.uint64)[:, None] * secret
+    b = rows.reshape(5, RING_BITS, 2)[:, 0] ^ labels[RING_BITS]
+    generator = PI.hash(a, 100) ^ PI.hash(a ^ secret, 100) ^ (b[:, :1] & np.uint64(1)) * secret
+    assert np.array_equal(tables[0, 0], generator)
+    assert np.array_equal(tables[0, 1], PI.hash(b, 105) ^ PI.hash(b ^ secret, 105) ^ a)
