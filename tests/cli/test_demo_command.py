@@ -7,7 +7,8 @@ PNG = b"\x89PNG"
 
 def test_the_demo_asks_with_every_method_and_draws_two_pictures(fedgroup, tmp_path):
     facts = fedgroup("demo", "--owners", 60, "--out", tmp_path / "pictures", "--json").json
-    methods = ("DP", "FG topcell", "FG noisy", "FG-C", "FG-ExC")
+    ours = ("FG topcell", "FG noisy", "FG masked", "FG mixed", "cohorts")
+    methods = ("DP", *ours, "MPC", "FG-C", "FG-ExC")
     asked = {(row["method"], row["epsilon"]) for row in facts["rows"]}
     assert asked == {(method, epsilon) for method in methods for epsilon in (0.2, 0.3, 0.4, 0.5)}
     assert all(row["groups"] == 60 for row in facts["rows"] if row["method"] == "DP")
