@@ -232,6 +232,7 @@ class Answer:
     in_group: str | None
     trust: str
     groups: int
+    noises: float
     owners: int
     heard: int
     missing: int
@@ -265,6 +266,7 @@ class Expectation:
     in_group: str | None
     trust: str
     groups: int
+    noises: float
     owners: int
     confidence: float
     errors: Mapping[str, ExpectedError]

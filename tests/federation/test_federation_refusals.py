@@ -51,7 +51,7 @@ def records(**changes: Any) -> fg.Records:
         ({"since": 10}, "no time column"),
         ({"since": 20, "until": 10}, "since before until"),
         ({"until": "yesterday"}, "until must be"),
-        ({"method": "cohorts", "cohort_size": 0}, "at least 1 member"),
+        ({"method": "cohorts", "cohort_size": 1}, "at least 2 members"),
         ({"method": "magic"}, "method is one of"),
         ({"method": "fedgroup"}, "needs a plan"),
         ({"in_group": "loose"}, "in-group is"),

@@ -11,6 +11,8 @@ import fedgroup as fg
 from fedgroup.epsilon import Epsilon
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
 from fedgroup.privacy.release import scale_of_noise
+from fedgroup.secure.mask_graph import mask_degree
+from fedgroup.secure.round import MaskSettings
 
 DOMAIN = fg.Box(0, 0, 10, 10)
 ALL = fg.Rectangle(0, 0, 10, 10)
@@ -114,3 +116,44 @@ def test_compared_groups_are_those_of_the_exact_graph_when_noise_is_negligible(g
     assert compared.partition.labels.tolist() == exact.partition.labels.tolist()
     assert compared.settings["comparisons"] <= compared.settings["pairs"]
     assert "not epsilon-DP" in compared.guarantee
+
+
+def test_a_plan_by_secure_comparison_can_be_saved_and_used_and_its_answers_say_what_they_are_worth(tmp_path) -> None:
+    asked = federation(30)
+    asked.group(graph="secure", grid=(5, 5)).save(tmp_path / "plan.parquet")
+    answer = asked.count(ALL, epsilon=HUGE, plan=fg.Plan.load(tmp_path / "plan.parquet"))
+    assert answer.value == 90
+    assert any("given the groups only" in note for note in answer.notes)
+
+
+def test_owners_are_compared_in_one_way_per_epoch_and_the_ledger_tells() -> None:
+    asked = federation(20)
+    asked.group(graph="secure", grid=(5, 5), threshold=0.5)
+    asked.group(graph="secure", grid=(5, 5), threshold=0.5)
+    with pytest.raises(fg.InvalidInput, match="compared otherwise"):
+        asked.group(graph="secure", grid=(5, 5), threshold=0.6)
+    lines = [entry.question for entry in asked.ledger.entries()]
+    assert len(lines) == 2
+    assert all("not epsilon-DP" in line for line in lines)
+
+
+@pytest.mark.parametrize("colluders", [1, 25, 40])
+def test_large_groups_mask_densely_enough_for_their_colluders(colluders: int) -> None:
+    """At the stated colluders and dropouts an honest member is cut off with a chance of at most 2^-40."""
+    settings = MaskSettings(colluders, 0.1)
+    share = settings.bad_share_of(50)
+    degree = mask_degree(50, bad_share=share)
+    assert share >= (colluders + 5) / 50
+    assert degree == 49 or 50 * share**degree <= 2**-40
+
+
+def test_ledgers_tell_the_terms_of_masked_answers() -> None:
+    asked = federation()
+    asked.count(ALL, epsilon=0.1, method="mpc", colluders=3)
+    assert "3 colluding" in asked.ledger.entries()[0].question
+
+
+def test_answers_tell_how_many_noises_they_hold() -> None:
+    asked = federation()
+    assert asked.count(ALL, epsilon=0.1, method="cohorts", cohort_size=2).noises == 60
+    assert asked.count(ALL, epsilon=0.1).noises == 60

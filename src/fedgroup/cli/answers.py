@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from fedgroup.messages import Answer, Expectation
 
 _FIELDS = (
-    "kind", "value", "interval", "confidence", "epsilon", "method", "in_group", "trust", "groups", "owners", "heard",
-    "missing", "private", "seconds", "stored", "charged", "asked_at", "notes",
+    "kind", "value", "interval", "confidence", "epsilon", "method", "in_group", "trust", "groups", "noises", "owners",
+    "heard", "missing", "private", "seconds", "stored", "charged", "asked_at", "notes",
 )  # fmt: skip
 
 
@@ -78,7 +78,8 @@ def _cost(answer: Answer) -> str:
 
 
 def _noises(told: Answer | Expectation) -> str:
-    return f"{_several(told.groups, 'noise')} for {_several(told.owners, 'owner')}"
+    groups = _several(told.groups, "group")
+    return f"{groups} with {number(round(told.noises, 2))} noises for {_several(told.owners, 'owner')}"
 
 
 def _several(count: int, thing: str) -> str:

@@ -55,7 +55,7 @@ class GroupOptions:
         option(GROUPS, "--false-cells", "cells per owner that noise alone may fill, for topcell and thresholded", "Q"),
     ] = 0.1
     max_group_size: Annotated[
-        int | None, option(GROUPS, "--max-group-size", "the most members a group may have", "T")
+        int | None, option(GROUPS, "--max-group-size", "the most members a trusted group may have", "T")
     ] = None
     owner_limits: Annotated[
         Path | None,
@@ -159,8 +159,10 @@ def _say(facts: dict[str, Any], plan: Plan, out: Path | None, *, as_json: bool) 
 
 def _pays_off(plan: Plan) -> str:
     """Say from which total on a plan beats plain dp: (B - setup) / B > sqrt(groups / owners)."""
-    share = (plan.groups / len(plan.owners)) ** 0.5
-    if share == 1:
+    from fedgroup.secure.round import noises_of
+
+    share = (noises_of(plan.partition) / len(plan.owners)) ** 0.5
+    if share >= 1:
         return "every owner is alone: answers with this plan are no better than those of plain dp"
     total = plan.epsilon / (1 - share)
     return (

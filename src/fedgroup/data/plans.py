@@ -173,7 +173,8 @@ def _stored_grouping(header: Mapping[str, Any], partition: Partition) -> Groupin
         raise InvalidInput("the plan's metadata is damaged; make the plan again")
     settings = header["settings"]
     from_noise = settings.get("graph") in ("noisy", "topcell", "hybrid", "secure") and settings.get("protection")
-    if header["private"] and not (from_noise and header["epsilon_nano"] > 0):
+    free = settings.get("graph") == "secure"
+    if header["private"] and not (from_noise and (free or header["epsilon_nano"] > 0)):
         raise InvalidInput("the plan calls itself private but was not made from noisy vectors; make the plan again")
     return Grouping(
         partition=partition,

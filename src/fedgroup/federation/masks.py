@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from fedgroup.messages import Partition
 from fedgroup.secure.cohorts import cohort_labels
 from fedgroup.secure.mask_graph import public_seed
 from fedgroup.secure.round import MaskedGroups, MaskSettings, prepare_groups
+
+MOST_KEPT = 8
 
 Entropy = Callable[[int], bytes]
 
@@ -26,7 +28,7 @@ class MaskRoom:
         self._owners = owners
         self._entropy = secrets.token_bytes if seed is None else _repeatable(seed)
         self._seed: bytes | None = None
-        self._ready: dict[Hashable, MaskedGroups] = {}
+        self._ready: dict[tuple[bytes, MaskSettings], MaskedGroups] = {}
 
     @property
     def seed(self) -> bytes:
@@ -41,10 +43,12 @@ class MaskRoom:
         labels = cohort_labels(members, size=size, seed=self.seed)
         return Partition(labels, np.ones(int(labels.max()) + 1, dtype=np.bool_))
 
-    def ready(self, name: Hashable, partition: Partition, settings: MaskSettings) -> MaskedGroups:
-        """Return the masked groups of a partition; `name` tells partitions apart."""
-        key = (name, settings)
+    def ready(self, partition: Partition, settings: MaskSettings) -> MaskedGroups:
+        """Return the masked groups of a partition; those of the last few are kept."""
+        key = (hashlib.sha256(partition.labels.tobytes() + partition.is_masked.tobytes()).digest(), settings)
         if key not in self._ready:
+            while len(self._ready) >= MOST_KEPT:
+                self._ready.pop(next(iter(self._ready)))
             self._ready[key] = prepare_groups(partition, settings, seed=self.seed, entropy=self._entropy)
         return self._ready[key]
 

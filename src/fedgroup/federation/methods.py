@@ -39,6 +39,7 @@ class Method:
     terms: AnswerTerms
     plan: Plan | None = None
     settings: tuple[object, ...] = ()
+    masking: MaskSettings | None = None
 
     @property
     def partition(self) -> Partition:
@@ -53,7 +54,8 @@ class Method:
     @property
     def told(self) -> str:
         """The method as ledgers show it."""
-        return f"by {self.name}" if self.plan is None else f"by {self.name}, plan {self.plan.id[:8]}"
+        plan = "" if self.plan is None else f", plan {self.plan.id[:8]}"
+        return f"by {self.name}{plan}" + ("" if self.masking is None else f", {self.masking}")
 
     @property
     def private(self) -> bool:
@@ -100,11 +102,13 @@ def _everyone_alone(name: str, owners: OwnerIds) -> Method:
 
 def _masked(name: str, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings, size: int) -> Method:
     """Return the method of public groups that have nothing to do with the data: random cohorts, or all in one."""
+    if not isinstance(size, int) or size < 2:
+        raise InvalidQuery(f"a cohort has at least 2 members, got {size}")
     partition = masks.cohorts(len(owners), len(owners) if name == "mpc" else size)
-    ready = masks.ready((name, partition.groups), partition, settings)
+    ready = masks.ready(partition, settings)
     terms = AnswerTerms(partition, np.arange(len(owners), dtype=np.int32), ready)
     said = (settings, size if name == "cohorts" else None)
-    return Method(name, "masked", _MASKED.format(settings.colluders), owners, terms, settings=said)
+    return Method(name, "masked", _MASKED.format(settings.colluders), owners, terms, None, said, settings)
 
 
 def _fedgroup(plan: Plan | None, in_group: str, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings) -> Method:
@@ -116,7 +120,9 @@ def _fedgroup(plan: Plan | None, in_group: str, owners: OwnerIds, masks: MaskRoo
     seats = positions(owners, roster)
     if not partition.is_masked.any():
         return Method("fedgroup", in_group, _TRUSTED, roster, AnswerTerms(partition, seats), plan)
-    ready = masks.ready((plan.id, in_group, len(roster)), partition, settings)
+    ready = masks.ready(partition, settings)
     hidden = _MASKED.format(settings.colluders)
     trust = hidden if in_group == "masked" else _MIXED + hidden
-    return Method("fedgroup", in_group, trust, roster, AnswerTerms(partition, seats, ready), plan, (settings,))
+    return Method(
+        "fedgroup", in_group, trust, roster, AnswerTerms(partition, seats, ready), plan, (settings,), settings
+    )

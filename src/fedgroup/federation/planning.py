@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedgroup.data.plans import Plan
-from fedgroup.epsilon import Epsilon
+from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.federation.masks import MaskRoom, with_cohorts
 from fedgroup.federation.questions import some_epsilon
@@ -18,13 +18,15 @@ from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.owner.identity import OwnerIds, as_ids, positions
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
-from fedgroup.privacy.budget import Charge
+from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.borderline import require_comparable
 from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import COMPARED, GroupingSettings
 from fedgroup.space import Grid, PublicMap
+
+_COMPARED = "exact comparisons"
 
 
 class Planner:
@@ -39,6 +41,7 @@ class Planner:
         owners: DataOwners,
         provider: Provider,
         masks: MaskRoom,
+        ledger: Ledger,
         private: bool,
     ) -> None:
         self._records = records
@@ -47,6 +50,7 @@ class Planner:
         self._owners = owners
         self._provider = provider
         self._masks = masks
+        self._ledger = ledger
         self._private = private
 
     def plan(self, settings: GroupingSettings, grid: Grid, epsilon: float | Epsilon | None) -> Plan:
@@ -87,10 +91,14 @@ class Planner:
         if settings.graph == "exact":
             return self._exact_grouping(settings, grid)
         if settings.graph == "secure":
+            self._announce_comparisons(settings, grid, plan_id)
             return self._compared_grouping(settings, grid, None)
         if epsilon is None:
             raise InvalidInput(f"grouping by the graph {settings.graph!r} needs an epsilon")
-        vectors = self._described(grid, some_epsilon(epsilon), plan_id)
+        cost = some_epsilon(epsilon)
+        if settings.graph == "hybrid":
+            self._announce_comparisons(settings, grid, plan_id)
+        vectors = self._described(grid, cost, plan_id)
         if settings.graph == "hybrid":
             return self._compared_grouping(settings, grid, vectors)
         return self._provider.group(vectors, settings, private=self._private)
@@ -99,6 +107,20 @@ class Planner:
         text = f"count vectors over {grid.columns}x{grid.rows} cells, for plan {plan_id[:8]}"
         charge = Charge(cost, "setup", text, plan=plan_id, protection=str(self._protection))
         return self._owners.describe(grid, epsilon=cost, charge=charge)
+
+    def _announce_comparisons(self, settings: GroupingSettings, grid: Grid, plan_id: str) -> None:
+        """Write into the ledger that exact bits will be released, and refuse a second kind of them in one epoch.
+
+        Comparisons over several grids or thresholds would narrow exact similarities down: one vector is compared with
+        one threshold until the owners begin another epoch. Evaluation may compare as it likes.
+        """
+        said = f"{_COMPARED} over {grid.columns}x{grid.rows} cells, threshold {settings.threshold:g}"
+        epoch = self._ledger.epoch
+        before = [e.question for e in self._ledger.entries() if e.epoch == epoch and e.question.startswith(_COMPARED)]
+        if self._private and any(not text.startswith(f"{said},") for text in before):
+            raise InvalidInput(f"owners were compared otherwise in this epoch ({before[0]}); begin another epoch first")
+        text = f"{said}, for plan {plan_id[:8]}; not epsilon-DP"
+        self._ledger.charge([Charge(NOTHING, "setup", text, protection=str(self._protection))])
 
     def _compared_grouping(self, settings: GroupingSettings, grid: Grid, vectors: NoisyVectors | None) -> Grouping:
         """Let the provider ask two owners at a time whether they are similar, as its placing needs to know."""

@@ -11,11 +11,13 @@ from fedgroup.messages import RangeQuery
 from fedgroup.owner.records import Records
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.provider.settings import COMPARED
 
 OUTSIDE = "records outside the domain are not counted"
 CUT = "of each owner only the first {} records inside the domain are counted; the interval does not cover that"
 UNLISTED = "the list of owners was taken from the records: being in it is not protected; give a public list"
 SIMULATED = "pair secrets were simulated: in one process owners share memory, and so many agreements would take minutes"
+COMPARED_NOTE = "epsilon-DP given the groups only: they came from exact, confidential comparisons of owners"
 CLIPPED = "values are cut to the clip range and rounded to the resolution; the interval does not cover that"
 
 
@@ -45,6 +47,8 @@ def notes_of(query: RangeQuery, how: Method, *, records: Records, protection: Pr
         notes.append(CUT.format(protection.max_records))
     if query.measure is not None:
         notes.append(CLIPPED)
+    if how.plan is not None and how.plan.settings.get("graph") in COMPARED:
+        notes.append(COMPARED_NOTE)
     if how.terms.masked is not None and how.terms.masked.simulated:
         notes.append(SIMULATED)
     if not records.listed:

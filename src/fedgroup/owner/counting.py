@@ -8,12 +8,17 @@ import numpy.typing as npt
 
 from fedgroup.errors import InvalidQuery
 from fedgroup.messages import Measure, RangeQuery
+from fedgroup.owner.identity import Codes
 from fedgroup.owner.records import Records
 from fedgroup.owner.times import NO_TIME, Times
 from fedgroup.space import Grid, PublicMap
 
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_CHUNK = 1 << 20
+"""How many records are counted together: longitudes that had to be wrapped take 8 MB."""
 
 
 def contributing(records: Records, public_map: PublicMap, *, most: int | None = None) -> Records:
@@ -29,25 +34,30 @@ def contributing(records: Records, public_map: PublicMap, *, most: int | None = 
 
 def count_vectors(records: Records, grid: Grid, public_map: PublicMap) -> npt.NDArray[np.int32]:
     """Return each owner's count of records in each cell."""
-    cell = grid.cell_of(public_map.place(records.x), records.y)
     counts = np.zeros((len(records.owners), grid.cells), dtype=np.int32)
-    _tally(records.code, cell, counts)
+    for start in range(0, len(records), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        x, y = public_map.place(records.x[part]), records.y[part]
+        _tally(records.code[part], x, y, grid.x_edges, grid.y_edges, counts)
     return counts
 
 
 def partial_answers(records: Records, query: RangeQuery, public_map: PublicMap) -> dict[str, Ints]:
     """Return each owner's exact share of every part of the answer, in whole units."""
+    code, units = found_units(records, query, public_map)
+    return {part: sum_by(code, values, len(records.owners)) for part, values in units.items()}
+
+
+def found_units(records: Records, query: RangeQuery, public_map: PublicMap) -> tuple[Codes, dict[str, Ints]]:
+    """Return the owner of each record in range, and what it adds to every part of the answer, in whole units."""
     rows = _rows_in_range(records, query, public_map)
     code = records.code[rows]
-    owners = len(records.owners)
     if query.measure is None:
-        return {"count": sum_by(code, np.ones(len(code), dtype=np.int64), owners)}
+        return code, {"count": np.ones(len(code), dtype=np.int64)}
     values = records.attribute(query.measure.attribute)[rows]
     present = ~np.isnan(values)
-    code = code[present]
-    units = whole_units(values[present], query.measure)
-    sums = {"sum": sum_by(code, units, owners), "count": sum_by(code, np.ones(len(code), dtype=np.int64), owners)}
-    return {part: sums[part] for part in query.parts}
+    units = {"sum": whole_units(values[present], query.measure), "count": np.ones(int(present.sum()), dtype=np.int64)}
+    return code[present], {part: units[part] for part in query.parts}
 
 
 def whole_units(values: npt.NDArray[np.float64], measure: Measure) -> Ints:
@@ -87,10 +97,36 @@ def _rows_in_range(records: Records, query: RangeQuery, public_map: PublicMap) -
 
 
 @numba.njit(cache=True)
-def _tally(code: npt.NDArray[np.int32], cell: Ints, counts: npt.NDArray[np.int32]) -> None:
-    for i in range(len(code)):
-        if cell[i] >= 0:
-            counts[code[i], cell[i]] += 1
+def _tally(
+    code: npt.NDArray[np.int32], x: Floats, y: Floats, x_edges: Floats, y_edges: Floats, counts: npt.NDArray[np.int32]
+) -> None:
+    """Count each place in its owner's row, in the cell that `Grid.cell_of` gives it; places outside are not counted."""
+    columns, cells = len(x_edges) - 1, counts.shape[1]
+    flat = counts.ravel()
+    place = np.empty(1024, np.int64)
+    # Places first and counts after them: a plain loop over far-off counts waits for many of them at once.
+    for start in range(0, len(code), len(place)):
+        found = 0
+        for i in range(start, min(start + len(place), len(code))):
+            column, row = _interval(x[i], x_edges), _interval(y[i], y_edges)
+            place[found] = np.int64(code[i]) * cells + row * columns + column
+            found += column >= 0 and row >= 0
+        for k in range(found):
+            flat[place[k]] += 1
+
+
+@numba.njit(cache=True)
+def _interval(place: float, edges: Floats) -> int:
+    """Return k with edges[k] <= place < edges[k + 1], or -1; the edges are about equally far from each other."""
+    parts = len(edges) - 1
+    if not edges[0] <= place < edges[parts]:
+        return -1
+    k = min(int((place - edges[0]) / (edges[parts] - edges[0]) * parts), parts - 1)
+    while place < edges[k]:
+        k -= 1
+    while place >= edges[k + 1]:
+        k += 1
+    return k
 
 
 @numba.njit(cache=True)

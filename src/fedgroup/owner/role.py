@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.messages import MaskedAnswers, NoisyAnswers, NoisyVectors, Partition, RangeQuery
 from fedgroup.owner.comparing import ComparingOwners
-from fedgroup.owner.counting import Ints, contributing, count_vectors, partial_answers, sum_by
+from fedgroup.owner.counting import Ints, contributing, count_vectors, found_units, sum_by
 from fedgroup.owner.identity import Codes
 from fedgroup.owner.records import Records, require_degrees
 from fedgroup.privacy.budget import Charge, Ledger
@@ -39,6 +40,16 @@ class AnswerTerms:
     partition: Partition
     seats: Codes
     masked: MaskedGroups | None = None
+
+    @cached_property
+    def group_of_seat(self) -> Codes:
+        """The group of each owner of this host."""
+        return self.partition.labels[self.seats]
+
+    @cached_property
+    def trusted(self) -> Codes:
+        """The groups that are not masked."""
+        return np.flatnonzero(~self.partition.is_masked).astype(np.int32)
 
 
 class DataOwners:
@@ -82,11 +93,11 @@ class DataOwners:
         Asked several times, it releases and charges as many independent answers.
         """
         self._require_drawable(query, terms)
-        exact = partial_answers(self._records, query, self._map)
+        code, units = found_units(self._records, query, self._map)
         cost = self._ledger.charge(charges)
-        on_roster = {part: _on_roster(values, terms) for part, values in exact.items()}
-        sums = self._leaders_sums(on_roster, terms.partition)
-        return [self._release(sums, on_roster, query, terms) for _ in range(times)], cost
+        sums = _leaders_sums(code, units, terms)
+        hidden = _members_sums(code, units, terms)
+        return [self._release(sums, hidden, query, terms) for _ in range(times)], cost
 
     def _require_drawable(self, query: RangeQuery, terms: AnswerTerms) -> None:
         for scale in scales_of(query, self._protection).values():
@@ -96,21 +107,14 @@ class DataOwners:
         if terms.masked is not None and self._noise.continuous:
             raise InvalidInput("masked groups need noise in whole numbers; floating-point noise cannot be shared")
 
-    def _leaders_sums(self, exact: Mapping[str, Ints], partition: Partition) -> dict[str, Ints]:
-        """Let each trusted group's leader add up what its members disclose to it; an owner alone leads itself."""
-        disclosed = disclose_to_leader(exact)
-        trusted = np.flatnonzero(~partition.is_masked)
-        sums = {part: sum_by(partition.labels, values, partition.groups) for part, values in disclosed.partials.items()}
-        return {part: values[trusted] for part, values in sums.items()}
-
     def _release(
-        self, sums: Mapping[str, Ints], exact: Mapping[str, Ints], query: RangeQuery, terms: AnswerTerms
+        self, sums: Mapping[str, Ints], hidden: Mapping[str, Ints], query: RangeQuery, terms: AnswerTerms
     ) -> NoisyAnswers:
         heard = terms.partition.owners
         noisy = release_sums(sums, query=query, protection=self._protection, noise=self._noise, heard=heard)
-        return noisy if terms.masked is None else replace(noisy, masked=self._masked(exact, query, terms.masked))
+        return noisy if terms.masked is None else replace(noisy, masked=self._masked(hidden, query, terms.masked))
 
-    def _masked(self, exact: Mapping[str, Ints], query: RangeQuery, groups: MaskedGroups) -> MaskedAnswers:
+    def _masked(self, hidden: Mapping[str, Ints], query: RangeQuery, groups: MaskedGroups) -> MaskedAnswers:
         """Run one masked round, with an id that was never used and fresh shares of noise."""
         mask = groups.masks(
             question=repr(query).encode(),
@@ -120,7 +124,7 @@ class DataOwners:
             words=len(query.parts),
         )
         values = release_masked(
-            {part: values[groups.members] for part, values in exact.items()},
+            hidden,
             query=query,
             protection=self._protection,
             noise=self._noise,
@@ -130,8 +134,21 @@ class DataOwners:
         return MaskedAnswers(values, groups.labels, groups.groups, groups.noises)
 
 
-def _on_roster(values: Ints, terms: AnswerTerms) -> Ints:
-    """Return the partial answers in the order of the roster; owners without records here answer 0."""
-    placed = np.zeros(terms.partition.owners, dtype=np.int64)
-    placed[terms.seats] = values
-    return placed
+def _leaders_sums(code: Codes, units: Mapping[str, Ints], terms: AnswerTerms) -> dict[str, Ints]:
+    """Let each trusted group's leader add up what its members disclose to it; an owner alone leads itself."""
+    groups = terms.group_of_seat[code]
+    if terms.masked is not None:
+        open_to_leader = ~terms.partition.is_masked[groups]
+        groups, units = groups[open_to_leader], {part: values[open_to_leader] for part, values in units.items()}
+    disclosed = disclose_to_leader(units)
+    sums = {part: sum_by(groups, values, terms.partition.groups) for part, values in disclosed.partials.items()}
+    return sums if terms.masked is None else {part: values[terms.trusted] for part, values in sums.items()}
+
+
+def _members_sums(code: Codes, units: Mapping[str, Ints], terms: AnswerTerms) -> dict[str, Ints]:
+    """Return the exact answers of the members of masked groups; members without records here answer 0."""
+    if terms.masked is None:
+        return {}
+    seats = terms.seats[code]
+    owners = terms.partition.owners
+    return {part: sum_by(seats, values, owners)[terms.masked.members] for part, values in units.items()}

@@ -70,6 +70,9 @@ class Provider:
         told = {
             "comparisons": found.comparisons,
             "pairs": doubts.pairs,
+            "lower": settings.lower,
+            "upper": settings.upper,
+            "comparisons_allowed": settings.comparisons,
             "borderline": doubts.asked,
             "bits_per_owner": 2 * found.comparisons / max(1, owners),
             "most_bits_of_an_owner": int(revealed.max(initial=0)),
@@ -81,7 +84,7 @@ class Provider:
             CONFIDENTIAL if private else _stated(private),
             private,
             found.edges,
-            found.notes,
+            _compared_notes(settings, found.notes),
         )
 
     def group_graph(self, graph: SimilarityGraph, settings: GroupingSettings, *, guarantee: str) -> Grouping:
@@ -99,6 +102,14 @@ class Provider:
             totals = {part: total + int(extra) for (part, total), extra in zip(totals.items(), sums, strict=True)}
             noises += masked.noises
         return NoisyTotals(totals, answers.scales, answers.continuous, noises=noises, heard=answers.heard)
+
+
+def _compared_notes(settings: GroupingSettings, notes: tuple[str, ...]) -> tuple[str, ...]:
+    if settings.comparisons is not None:
+        notes = (f"only the {settings.comparisons:,} likeliest pairs in doubt could be compared; the others are a no",)
+    if settings.lower is None and settings.upper is None:
+        return notes
+    return (*notes, "explicit limits decide pairs without regard to how much noise is in them")
 
 
 def _stated(private: bool) -> str:

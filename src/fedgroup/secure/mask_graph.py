@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numba
 import numpy as np
@@ -72,11 +72,14 @@ def mask_degree(members: int, *, bad_share: float) -> int:
     return min(max(2, 2 * math.ceil(wanted / 2)), members - 1)
 
 
-def mask_edges(labels: Labels, *, seed: bytes, bad_share: float = 0.2) -> tuple[Positions, Positions]:
+def mask_edges(
+    labels: Labels, *, seed: bytes, bad_share: float | Callable[[int], float] = 0.2
+) -> tuple[Positions, Positions]:
     """Return the pairs of owners that share a mask, each once as first < second, in ascending order.
 
     A group in which the degree reaches everybody has all its pairs, any other one the union of degree / 2 independent,
-    uniformly random cycles through all members, without the few pairs that occur twice.
+    uniformly random cycles through all members, without the few pairs that occur twice. `bad_share` may differ with
+    the number of members.
     """
     partition = Partition(labels)
     members = np.argsort(partition.labels, kind="stable").astype(np.int32)
@@ -109,9 +112,10 @@ def uniform_below(stream: Keystream, bounds: Ints) -> Positions:
     return drawn
 
 
-def _degrees(sizes: Ints, bad_share: float) -> Ints:
+def _degrees(sizes: Ints, bad_share: float | Callable[[int], float]) -> Ints:
     distinct, which = np.unique(sizes, return_inverse=True)
-    return np.array([mask_degree(int(n), bad_share=bad_share) for n in distinct], dtype=np.int64)[which]
+    share = bad_share if callable(bad_share) else lambda _: bad_share
+    return np.array([mask_degree(n, bad_share=share(n)) for n in distinct.tolist()], dtype=np.int64)[which]
 
 
 def _of_groups(members: Positions, sizes: Ints, chosen: npt.NDArray[np.bool_]) -> tuple[Positions, Ints]:

@@ -32,7 +32,7 @@ MOST_AGREEMENTS = 20_000
 class MaskSettings:
     """What masked groups withstand: `colluders` members that pool what they know, a share of `dropouts`.
 
-    `bad_share` is the share of colluders and dropouts together that large groups' mask graphs stay connected under.
+    Large groups' mask graphs stay connected under all of these, and under a share of `bad_share` at least.
     """
 
     colluders: int = 1
@@ -40,10 +40,18 @@ class MaskSettings:
     bad_share: float = 0.2
 
     def __post_init__(self) -> None:
-        if self.colluders < 1:
+        if not isinstance(self.colluders, int) or self.colluders < 1:
             raise InvalidInput(f"colluders must be at least 1: a member knows its own noise; got {self.colluders}")
         if not 0 <= self.dropouts < 1:
             raise InvalidInput(f"dropouts is a share of the members from 0 to below 1, got {self.dropouts}")
+
+    def __str__(self) -> str:
+        return f"masked against {self.colluders} colluding and {self.dropouts:.0%} silent members of a group"
+
+    def bad_share_of(self, members: int) -> float:
+        """Return the share of a group's members that may be bad: its colluders and dropouts, or more."""
+        terms = self.terms(members)
+        return min(1.0, max(self.bad_share, (terms.colluders + (terms.dropouts or 0)) / members))
 
     def terms(self, members: int) -> MaskedTerms:
         """Return the terms of a group of so many members; a small group withstands fewer colluders."""
@@ -90,6 +98,14 @@ class MaskedGroups:
         return lambda values: masked(values, self.first, self.second, pads)
 
 
+def noises_of(partition: Partition, settings: MaskSettings | None = None) -> float:
+    """Return how many noises an answer by this partition holds: one a trusted group, size / t a masked one."""
+    is_masked = partition.is_masked
+    terms = settings or MaskSettings()
+    hidden = sum(float(terms.terms(size).shape(size)) for size in partition.sizes[is_masked].tolist())
+    return float(np.count_nonzero(~is_masked)) + hidden
+
+
 def prepare_groups(
     partition: Partition, settings: MaskSettings, *, seed: bytes, entropy: Callable[[int], bytes]
 ) -> MaskedGroups:
@@ -98,7 +114,7 @@ def prepare_groups(
     used, labels = np.unique(partition.labels[members], return_inverse=True)
     sizes = np.bincount(labels, minlength=len(used))
     terms = {size: settings.terms(size) for size in set(sizes.tolist())}
-    first, second = mask_edges(labels.astype(np.int32), seed=seed, bad_share=settings.bad_share)
+    first, second = mask_edges(labels.astype(np.int32), seed=seed, bad_share=settings.bad_share_of)
     simulated = len(first) > MOST_AGREEMENTS
     if simulated:
         pair_secrets = simulated_secrets(entropy(32), first, second)
