@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any, Self, Unpack
 
 from fedgroup.data.plans import Plan
-from fedgroup.epsilon import NOTHING, Epsilon
+from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.federation.masks import MaskRoom
-from fedgroup.federation.methods import Method, choose_method
+from fedgroup.federation.methods import MOST_METHODS, Method, choose_method, require_own_plan
 from fedgroup.federation.planning import Planner, owner_limits_of
 from fedgroup.federation.price import charges_of, notes_of
 from fedgroup.federation.questions import Details, range_query, require_known
@@ -220,12 +220,7 @@ class Federation:
             kind=kind,
             epsilon=float(query.epsilon * repeat),
             charge=float(cost),
-            method=how.name,
-            in_group=how.in_group,
-            trust=how.trust,
-            groups=how.partition.groups,
-            noises=0 if how.name == "exact" else how.noises,
-            owners=how.partition.owners,
+            **how.shown(),
             confidence=user.CONFIDENCE,
             errors=errors,
             left=None if left is None else float(left),
@@ -248,21 +243,12 @@ class Federation:
         known = self._methods.get((id(plan), repr(said)))
         if known is None:
             known = choose_method(details, owners=self._records.owners, masks=self._masks)
-            self._require_own_plan(known.plan)
+            require_own_plan(known.plan, public_map=self.map, protection=self.protection)
+            if len(self._methods) >= MOST_METHODS:
+                self._methods.pop(next(iter(self._methods)))
             # The method keeps its plan alive, so no other plan can have its id meanwhile.
             self._methods[id(plan), repr(said)] = known
         return known
-
-    def _require_own_plan(self, plan: Plan | None) -> None:
-        """Refuse a plan of another domain, or one whose epsilon protects something else than is promised here."""
-        place = [list(self.map.domain.sides), self.map.lonlat]
-        if plan is not None and [plan.settings.get("domain"), plan.settings.get("lonlat")] != place:
-            raise InvalidInput(
-                f"the plan is for another domain, {plan.settings.get('domain')}; make one for {place[0]}"
-            )
-        made_for = None if plan is None or plan.grouping.epsilon == NOTHING else plan.settings.get("protection")
-        if made_for not in (None, str(self.protection)):
-            raise InvalidInput(f"the plan protects {made_for}, this federation {self.protection}; make a plan for it")
 
     def _stored_or_new(self, query: RangeQuery, how: Method, details: Details) -> Answer:
         stored = self._stored(query, how, details)
@@ -289,12 +275,7 @@ class Federation:
             interval=readings[0].interval,
             confidence=user.CONFIDENCE,
             epsilon=float(query.epsilon * repeat),
-            method=how.name,
-            in_group=how.in_group,
-            trust=how.trust,
-            groups=how.partition.groups,
-            noises=0 if how.name == "exact" else how.noises,
-            owners=how.partition.owners,
+            **how.shown(),
             heard=answers[0].heard,
             missing=how.partition.owners - answers[0].heard,
             private=self.private and how.private and repeat == 1,
@@ -313,12 +294,7 @@ class Federation:
             interval=interval,
             confidence=1.0,
             epsilon=0.0,
-            method="exact",
-            in_group=None,
-            trust=how.trust,
-            groups=how.partition.groups,
-            noises=0 if how.name == "exact" else how.noises,
-            owners=how.partition.owners,
+            **how.shown(),
             heard=how.partition.owners,
             missing=0,
             private=False,

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fedgroup.data.plans import Plan
-from fedgroup.errors import InvalidQuery
+from fedgroup.epsilon import NOTHING
+from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.questions import Details
 from fedgroup.messages import Partition
 from fedgroup.owner.identity import OwnerIds, positions
 from fedgroup.owner.role import AnswerTerms
+from fedgroup.privacy.sensitivity import Protection
 from fedgroup.secure.round import MaskSettings
+from fedgroup.space import PublicMap
 
 METHODS = ("dp", "fedgroup", "cohorts", "mpc", "exact")
 COHORT_SIZE = 50
+MOST_METHODS = 16
+"""How many methods a federation keeps ready."""
 
 _ALONE = "nobody is trusted: every owner adds its own noise"
 _TRUSTED = "each group's leader is trusted by its members: it sees their exact partial answers"
@@ -50,6 +56,17 @@ class Method:
         """How many noises an answer holds: one a group, and what masked groups add against dropouts."""
         masked = self.terms.masked
         return self.partition.groups if masked is None else self.partition.groups - masked.groups + masked.noises
+
+    def shown(self) -> dict[str, Any]:
+        """Return what answers and expectations tell of their method."""
+        return {
+            "method": self.name,
+            "in_group": self.in_group,
+            "trust": self.trust,
+            "groups": self.partition.groups,
+            "noises": 0 if self.name == "exact" else self.noises,
+            "owners": self.partition.owners,
+        }
 
     @property
     def told(self) -> str:
@@ -88,6 +105,18 @@ def choose_method(details: Details, *, owners: OwnerIds, masks: MaskRoom) -> Met
     if name in ("cohorts", "mpc"):
         return _masked(name, owners, masks, _mask_settings(details), details.get("cohort_size", COHORT_SIZE))
     return _everyone_alone(name, owners)
+
+
+def require_own_plan(plan: Plan | None, *, public_map: PublicMap, protection: Protection) -> None:
+    """Refuse a plan of another domain, or one whose epsilon protects something else than is promised here."""
+    if plan is None:
+        return
+    place = [list(public_map.domain.sides), public_map.lonlat]
+    if [plan.settings.get("domain"), plan.settings.get("lonlat")] != place:
+        raise InvalidInput(f"the plan is for the domain {plan.settings.get('domain')}; make one for {place[0]}")
+    made_for = None if plan.grouping.epsilon == NOTHING else plan.settings.get("protection")
+    if made_for not in (None, str(protection)):
+        raise InvalidInput(f"the plan protects {made_for}, this federation {protection}; make a plan for it")
 
 
 def _mask_settings(details: Details) -> MaskSettings:
