@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 SPU_VENV := .venv-spu
 SPU_PYTHON ?= python3.11
+GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs demo test test-spu bench build check clean
+.PHONY: help docs demo test test-gpu test-spu bench build check clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -50,6 +51,10 @@ $(SPU_VENV)/.created: pyproject.toml
 
 test-spu: build $(SPU_VENV)/.created  ## our secure similarity against SecretFlow SPU's (1 GB; needs Python 3.11: SPU_PYTHON)
 	FEDGROUP_SPU_PYTHON=$(SPU_VENV)/bin/python $(BIN)/python -m pytest tests/spu
+
+# Runs with any Python that has numpy, torch and pytest: no other part of the project is needed, so neither is its setup.
+test-gpu:  ## the GPU's graph against brute force, with GPU_PYTHON's torch (without a GPU: plain torch on the CPU)
+	PYTHONPATH=src $(GPU_PYTHON) -m pytest -q -c /dev/null --rootdir=. --confcutdir=tests/gpu -p no:cacheprovider tests/gpu
 
 check: build  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check src tests

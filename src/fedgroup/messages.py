@@ -23,7 +23,7 @@ from fedgroup.space import Grid, Range
 Kind = Literal["count", "sum", "avg"]
 Labels = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
-Noisy = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+Noisy = npt.NDArray[np.signedinteger[Any]] | npt.NDArray[np.float64]
 
 MOST_UNITS = 4_000_000_000
 """The largest clip in units of its resolution: beyond it sums and noise might leave 64 bits."""

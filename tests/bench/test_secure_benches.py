@@ -119,6 +119,6 @@ def test_spu_is_taken_from_where_it_is_said_to_be(monkeypatch):
 
 
 def test_an_unknown_bench_is_refused():
-    assert NAMES == ("secure-similarity", "secure-sum")
+    assert {"secure-similarity", "secure-sum"} <= set(NAMES)
     with pytest.raises(InvalidInput, match="secure-sum"):
         run("nonsense")

@@ -22,7 +22,7 @@ ENTROPY = {
     "owner/role.py": "ids of masked rounds",
     "owner/comparing.py": "ids of sessions",
     "federation/masks.py": "nonces, and keys of simulated owners",
-    "federation/joined.py": "names of weak sources of noise",
+    "federation/opening.py": "names of weak sources of noise",
     "federation/planning.py": "ids of plans",
     "data/drafts.py": "names of drafts",
 }

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import NoReturn
 
 import numpy as np
+import pytest
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.messages import Measure, RangeQuery
+from fedgroup.privacy import release
 from fedgroup.privacy.noise import SeededNoise
 from fedgroup.privacy.release import Disclosed, disclose_to_leader, release_sums, release_vectors, scales_of
 from fedgroup.privacy.sensitivity import Protection
@@ -32,6 +35,47 @@ def test_replace_doubles_the_noise_of_vectors() -> None:
         exact, grid=GRID, epsilon=Epsilon.of(0.3), protection=Protection("replace"), noise=SeededNoise(1)
     )
     assert noisy.scale == Fraction(20, 3)
+
+
+class Consecutive:
+    """Noise that is none: 0, 1, 2, ..., so that each cell shows which noise it got."""
+
+    private = False
+
+    def __init__(self, *, continuous: bool = False) -> None:
+        self.continuous = continuous
+        self.drawn = 0
+
+    def laplace(self, scale: Fraction, count: int) -> np.ndarray:
+        self.drawn += count
+        return np.arange(self.drawn - count, self.drawn, dtype=np.float64 if self.continuous else np.int64)
+
+    def laplace_shares(self, scale: Fraction, parts: int, count: int) -> NoReturn:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("chunk", [1, 100, 250, 10_000])
+@pytest.mark.parametrize("continuous", [False, True])
+def test_owners_are_released_in_chunks_each_cell_with_its_own_noise(
+    chunk: int, continuous: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release, "_CHUNK", chunk)
+    exact = np.arange(700, dtype=np.int32).reshape(7, 100)[::-1]
+    noise = Consecutive(continuous=continuous)
+    noisy = release_vectors(exact, grid=GRID, epsilon=Epsilon.of(1), protection=Protection(), noise=noise)
+    assert np.array_equal(noisy.values, exact + np.arange(700).reshape(7, 100))
+    assert noisy.values.dtype == (np.float64 if continuous else np.int16)
+    assert noise.drawn == 700
+
+
+@pytest.mark.parametrize("count", [2**15 - 1, 2**15, 2**16, 2**31 - 1])
+def test_integers_are_as_wide_as_the_noisy_counts_ask_for(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release, "_CHUNK", 200)
+    exact = np.zeros((9, 100), dtype=np.int32)
+    exact[4, 0] = count
+    noisy = release_vectors(exact, grid=GRID, epsilon=Epsilon.of(1), protection=Protection(), noise=Consecutive())
+    assert np.array_equal(noisy.values, exact + np.arange(900).reshape(9, 100))
+    assert noisy.values.dtype == (np.int64 if count > 2**30 else np.int32)
 
 
 def test_an_average_gives_each_part_half_of_the_budget() -> None:

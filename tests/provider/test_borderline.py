@@ -94,7 +94,7 @@ def test_every_pair_follows_the_written_formulas(
 def test_the_reference_meets_all_verdicts_and_owners_without_a_length() -> None:
     message = mixed_message()
     found = classify(message, threshold=0.5)
-    lengths = (message.values**2).sum(axis=1) - CELLS * DiscreteLaplace(SCALE).variance
+    lengths = (message.values.astype(np.int64) ** 2).sum(axis=1) - CELLS * DiscreteLaplace(SCALE).variance
     assert min(found.count(NO), found.count(YES), found.asked) > 20
     assert (lengths <= 0).any()
     assert found.count(NO) + found.count(YES) + found.asked == found.pairs == 60 * 59 // 2

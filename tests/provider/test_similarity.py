@@ -14,16 +14,19 @@ from hypothesis.extra import numpy as hnp
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.messages import NoisyVectors
+from fedgroup.privacy.law import DiscreteLaplace
 from fedgroup.privacy.noise import SeededNoise
 from fedgroup.privacy.release import release_vectors
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.provider import similarity
+from fedgroup.provider import dense_graph, graph, sparse_graph
 from fedgroup.provider.graph import SimilarityGraph
-from fedgroup.provider.similarity import cosine_graph, noisy_graph, smallest_kept_cell, top_cells
+from fedgroup.provider.similarity import cosine_graph, kept_cells, noisy_graph, smallest_kept_cell, top_cells
 from fedgroup.space import Box, Grid
 
 vectors = hnp.arrays(np.int32, st.tuples(st.integers(1, 12), st.just(9)), elements=st.integers(0, 6))
-noisy_values = hnp.arrays(np.int64, st.tuples(st.integers(1, 12), st.just(9)), elements=st.integers(-9, 15))
+noisy_values = st.sampled_from([np.int16, np.int32, np.int64]).flatmap(
+    lambda width: hnp.arrays(width, st.tuples(st.integers(1, 12), st.just(9)), elements=st.integers(-9, 15))
+)
 
 
 def as_message(values: np.ndarray) -> NoisyVectors:
@@ -35,14 +38,17 @@ def edges_of(graph: SimilarityGraph) -> set[tuple[int, int]]:
     return {(i, int(j)) for i in range(graph.owners) for j in graph.neighbours_of(i) if i < j}
 
 
-def brute_force(values: np.ndarray, threshold: float) -> set[tuple[int, int]]:
-    found = set()
-    for i in range(len(values)):
-        for j in range(i + 1, len(values)):
-            lengths = math.sqrt(float((values[i] ** 2).sum()) * float((values[j] ** 2).sum()))
-            if lengths and float(values[i] @ values[j]) > threshold * lengths:
-                found.add((i, j))
-    return found
+def brute_force(values: np.ndarray, threshold: float, *, spread: float = 0.0) -> set[tuple[int, int]]:
+    """The rule, pair by pair; `spread` is taken off every squared length."""
+    rows = values.astype(np.int64)
+    squares = [float(row @ row) - spread for row in rows]
+    return {
+        (i, j)
+        for i in range(len(rows))
+        for j in range(i + 1, len(rows))
+        if squares[i] > 0 and squares[j] > 0
+        if float(rows[i] @ rows[j]) > threshold * math.sqrt(squares[i] * squares[j])
+    }
 
 
 def test_the_papers_two_vectors_are_similar_by_0_973() -> None:
@@ -53,13 +59,22 @@ def test_the_papers_two_vectors_are_similar_by_0_973() -> None:
 
 @given(vectors, st.sampled_from([0.0, 0.3, 0.5, 0.9]))
 def test_sparse_products_join_the_same_pairs_as_brute_force(values: np.ndarray, threshold: float) -> None:
-    assert edges_of(cosine_graph(values, threshold=threshold)) == brute_force(values.astype(np.int64), threshold)
+    assert edges_of(cosine_graph(values, threshold=threshold)) == brute_force(values, threshold)
 
 
 @given(noisy_values, st.sampled_from([0.0, 0.5]))
 def test_raw_is_the_plain_cosine_of_noisy_vectors(values: np.ndarray, threshold: float) -> None:
     graph = noisy_graph(as_message(values), threshold=threshold, estimate="raw", false_cells=1)
     assert edges_of(graph) == brute_force(values, threshold)
+
+
+@given(noisy_values, st.sampled_from([0.0, 0.5]), st.sampled_from([Fraction(1, 4), Fraction(1), Fraction(10, 3)]))
+def test_debiased_takes_the_noises_share_off_every_length(
+    values: np.ndarray, threshold: float, scale: Fraction
+) -> None:
+    message = NoisyVectors(values, Grid(Box(0, 0, 1, 1), 9, 1), scale, Epsilon.of(0.3))
+    graph = noisy_graph(message, threshold=threshold, estimate="debiased", false_cells=1)
+    assert edges_of(graph) == brute_force(values, threshold, spread=9 * DiscreteLaplace(scale).variance)
 
 
 @given(noisy_values)
@@ -74,13 +89,48 @@ def test_a_pair_at_the_threshold_exactly_is_not_joined() -> None:
     assert edges_of(cosine_graph(values, threshold=0.5)) == set()
 
 
+@pytest.mark.parametrize("count", [1, 3, 1000, 30_000_000])
+@pytest.mark.parametrize("join", ["raw", "cosine"])
+def test_pairs_nearer_to_the_threshold_than_rounding_are_decided_exactly(count: int, join: str) -> None:
+    """Similarities of 0.5, and of 0.5 plus or minus about 3 / (8 count)."""
+    values = np.array(
+        [[count, 0, 0, 0], [count, count, count, count], [count + 1, *[count] * 3], [count, *[count + 1] * 3]]
+    )
+    graph = (
+        cosine_graph(values, threshold=0.5)
+        if join == "cosine"
+        else noisy_graph(as_message(values), threshold=0.5, estimate="raw", false_cells=1)
+    )
+    assert edges_of(graph) == {(0, 2), (1, 2), (1, 3), (2, 3)}
+
+
 @pytest.mark.parametrize("estimate", ["raw", "debiased", "thresholded"])
-def test_the_size_of_blocks_changes_nothing(estimate: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    message = as_message(np.random.default_rng(1).integers(-5, 12, (60, 9)))
-    whole = noisy_graph(message, threshold=0.5, estimate=estimate, false_cells=1)
-    monkeypatch.setattr(similarity, "_BLOCK", 100)
-    blocked = noisy_graph(message, threshold=0.5, estimate=estimate, false_cells=1)
-    assert edges_of(whole) == edges_of(blocked)
+@pytest.mark.parametrize("width", [np.int16, np.int32, np.int64, np.float64])
+def test_neither_blocks_nor_the_width_of_numbers_change_anything(
+    estimate: str, width: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.random.default_rng(1).integers(-5, 12, (60, 9))
+    whole = noisy_graph(as_message(values), threshold=0.5, estimate=estimate, false_cells=1)
+    monkeypatch.setattr(dense_graph, "_TILE", (7, 11))
+    monkeypatch.setattr(dense_graph, "_CHUNK", 20)
+    monkeypatch.setattr(sparse_graph, "_BLOCK", 1)
+    monkeypatch.setattr(graph, "_TOGETHER", 13)
+    blocked = noisy_graph(as_message(values.astype(width)), threshold=0.5, estimate=estimate, false_cells=1)
+    assert blocked.offsets.tolist() == whole.offsets.tolist()
+    assert blocked.neighbours.tolist() == whole.neighbours.tolist()
+
+
+def test_a_negative_threshold_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="at least 0"):
+        cosine_graph(np.eye(2), threshold=-0.1)
+
+
+@given(noisy_values, st.sampled_from([0.1, 1, 100]))
+def test_kept_and_top_cells_are_those_from_tau_up(values: np.ndarray, false_cells: float) -> None:
+    tau = smallest_kept_cell(Fraction(10, 3), 9, false_cells)
+    assert kept_cells(as_message(values), false_cells).toarray().tolist() == np.where(values >= tau, values, 0).tolist()
+    top = np.where(values.max(axis=1) >= tau, values.argmax(axis=1), -1)
+    assert top_cells(as_message(values), false_cells).tolist() == top.tolist()
 
 
 def test_raw_is_biased_to_zero_and_debiased_is_not() -> None:

@@ -138,10 +138,10 @@ def test_without_a_cap_more_than_the_largest_epsilon_can_be_spent(open_ledger: O
 
 def test_a_stored_answer_comes_back_under_its_key_only(open_ledger: OpenLedger) -> None:
     ledger = open_ledger()
-    ledger.store_answer("key", {"value": 3, "interval": [1, 5], "notes": []})
+    ledger.store_answers({"key": {"value": 3, "interval": [1, 5], "notes": []}})
     assert ledger.stored_answer("key") == {"value": 3, "interval": [1, 5], "notes": []}
     assert ledger.stored_answer("kez") is None
-    ledger.store_answer("key", {"value": 4})
+    ledger.store_answers({"key": {"value": 4}})
     assert ledger.stored_answer("key") == {"value": 4}
 
 

@@ -41,7 +41,7 @@ def asked_of(path: Path, statement: str) -> list[tuple[object, ...]]:
 def test_everything_survives_closing(path: Path, ledger: SQLiteLedger) -> None:
     ledger.set_cap(Epsilon(10))
     ledger.charge([Charge(Epsilon(4), "setup", "a plan", plan="p", owners=["'a'"]), ONE])
-    ledger.store_answer("key", {"value": None})
+    ledger.store_answers({"key": {"value": None}})
     seen = (ledger.cap, ledger.spent(), ledger.entries())
     ledger.close()
     again = SQLiteLedger(path)

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from fedgroup.bench.measuring import Report
 
 _HOME = {
+    "noise": "fedgroup.bench.noise",
+    "query": "fedgroup.bench.query",
+    "graph": "fedgroup.bench.graph",
+    "grouping": "fedgroup.bench.grouping",
+    "setup": "fedgroup.bench.setup",
+    "growth": "fedgroup.bench.growth",
     "secure-similarity": "fedgroup.bench.secure_similarity",
     "secure-sum": "fedgroup.bench.secure_sum",
 }

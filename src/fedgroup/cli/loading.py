@@ -13,6 +13,7 @@ from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
     from fedgroup.federation import Federation
+    from fedgroup.owner.index import RecordIndex
     from fedgroup.owner.records import Records
     from fedgroup.privacy.noise import NoiseSource
     from fedgroup.space import Box
@@ -32,16 +33,24 @@ def read_records(options: DataOptions, evaluation: EvaluationOptions) -> Records
         return select_owners(records, evaluation.owners, min_records=least, seed=seed)
 
 
+def indexed(options: DataOptions, evaluation: EvaluationOptions) -> RecordIndex | None:
+    """Return the saved index that DATA names, unless only some owners are taken."""
+    from fedgroup.data.indexes import is_index, load_index
+
+    return load_index(options.data) if evaluation.owners is None and is_index(options.data) else None
+
+
 def open_federation(
-    records: Records, *, domain: str | None, protection: ProtectionOptions, evaluation: EvaluationOptions
+    records: Records | RecordIndex, *, domain: str | None, protection: ProtectionOptions, evaluation: EvaluationOptions
 ) -> Federation:
     """Return the federation that the options describe."""
     from fedgroup.federation import Federation
+    from fedgroup.federation.opening import unpacked
 
     noise = _noise(evaluation)
     return Federation(
         records,
-        required_domain(domain, records),
+        required_domain(domain, unpacked(records)[0]),
         budget=protection.budget,
         ledger=protection.ledger,
         neighbours=protection.neighbours,  # type: ignore[arg-type]  # checked where it is used
@@ -89,8 +98,11 @@ def require_writable(path: Path) -> None:
 
 def _records(options: DataOptions) -> Records:
     from fedgroup.data.files import read
+    from fedgroup.data.indexes import is_index, load_index
     from fedgroup.data.rosters import read_owner_list
 
+    if is_index(options.data):
+        return load_index(options.data).records
     return read(
         options.data,
         owner=options.owner,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fedgroup.cli import bench, demo, experiment, group, ledger, query, synthesize
+from fedgroup.cli import bench, demo, experiment, group, index, ledger, query, synthesize
 from fedgroup.cli.interrupts import INTERRUPTED, interruptible
 from fedgroup.errors import FedgroupError
 
@@ -45,6 +45,7 @@ app = typer.Typer(
 for name, command in {
     "demo": demo.demo,
     "synthesize": synthesize.synthesize,
+    "index": index.index,
     "group": group.group,
     "count": query.count,
     "sum": query.sum_,

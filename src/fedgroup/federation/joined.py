@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,11 +13,13 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.methods import MOST_METHODS, Method, choose_method, require_own_plan
+from fedgroup.federation.opening import agreed_domain, noise_name, opened_ledger, unpacked
 from fedgroup.federation.planning import Planner, owner_limits_of
 from fedgroup.federation.price import charges_of, notes_of
 from fedgroup.federation.questions import Details, range_query, require_known
 from fedgroup.federation.repeats import from_store, repeat_key, to_store
-from fedgroup.messages import Answer, Expectation, Kind, RangeQuery
+from fedgroup.messages import Answer, Expectation, Kind, NoisyAnswers, RangeQuery
+from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
 from fedgroup.privacy.budget import Charge, Ledger, left_of
@@ -44,7 +45,7 @@ class Federation:
 
     def __init__(
         self,
-        records: Records,
+        records: Records | RecordIndex,
         domain: Box | None = None,
         *,
         budget: float | None = None,
@@ -57,27 +58,24 @@ class Federation:
         noise: NoiseSource | None = None,
         evaluation: bool = False,
     ) -> None:
-        if not isinstance(records, Records):
-            raise InvalidInput(
-                "a federation takes Records: fg.Records(...), fg.read(file) or fg.Records.from_frame(df)"
-            )
-        agreed = domain or records.domain
-        if agreed is None:
-            raise InvalidInput(
-                "a federation needs a public domain, e.g. Box(0, 0, 20_000, 20_000); it is never taken from the records"
-            )
+        records, index = unpacked(records)
+        agreed = agreed_domain(records, domain)
         if seed is not None and noise is not None:
             raise InvalidInput("give a seed or a source of noise, not both")
         cap = None if budget is None else Epsilon.of(budget, name="budget")
         self.map = PublicMap(agreed, records.lonlat if lonlat is None else lonlat)
         self.protection = Protection(neighbours, unit, max_records)
         self.private = not evaluation and seed is None and (noise is None or noise.private)
+        if index is not None and (index.public_map, index.most) != (self.map, max_records):
+            raise InvalidInput("the index was made for another domain or another cut of records; make one for these")
         self._records = records
         self._noise: NoiseSource = noise or (SecureNoise() if seed is None else SeededNoise(seed))
-        self._noise_name = _noise_name(noise, seed)
-        opened = _opened(ledger)
+        self._noise_name = noise_name(noise, seed)
+        opened = opened_ledger(ledger)
         self.ledger: Ledger = opened
-        self._owners = DataOwners(records, self.map, protection=self.protection, ledger=self.ledger, noise=self._noise)
+        self._owners = DataOwners(
+            records, self.map, protection=self.protection, ledger=self.ledger, noise=self._noise, index=index
+        )
         self._provider = Provider()
         self._methods: dict[tuple[int, str], Method] = {}
         self._masks = MaskRoom(len(records.owners), seed=seed)
@@ -195,6 +193,26 @@ class Federation:
             answer = replace(answer, true_value=self._truth(query), private=False)
         return replace(answer, seconds=time.perf_counter() - started)
 
+    def count_many(
+        self, ranges: Sequence[Range], *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
+    ) -> list[Answer]:
+        """Return the counts of many ranges, charged together; each costs `epsilon`, none is looked up in the store."""
+        if details.get("method") == "exact" or details.get("repeat", 1) != 1 or details.get("evaluate", False):
+            raise InvalidQuery("a batch of questions is for private answers; ask one by one to evaluate")
+        asked = [self._understood("count", each, epsilon, details) for each in ranges]
+        if not asked:
+            return []
+        queries, how = [query for query, _ in asked], asked[0][1]
+        charges = [charge for query in queries for charge in self._charges(query, how, 1)]
+        started = time.perf_counter()
+        noisy, _ = self._owners.answer_many(queries, how.terms, charges=charges)
+        answers = [self._answer(query, how, [one], query.epsilon) for query, one in zip(queries, noisy, strict=True)]
+        self.ledger.store_answers(
+            {self._key(query, how): to_store(a) for query, a in zip(queries, answers, strict=True)}
+        )
+        each = (time.perf_counter() - started) / len(answers)
+        return [replace(answer, seconds=each) for answer in answers]
+
     def expect(
         self, kind: Kind, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
     ) -> Expectation:
@@ -257,7 +275,7 @@ class Federation:
         repeat = details.get("repeat", 1)
         answer = self._new_answer(query, how, repeat)
         if repeat == 1:
-            self.ledger.store_answer(self._key(query, how), to_store(answer))
+            self.ledger.store_answers({self._key(query, how): to_store(answer)})
         return answer
 
     def _stored(self, query: RangeQuery, how: Method, details: Details) -> Mapping[str, Any] | None:
@@ -268,6 +286,10 @@ class Federation:
     def _new_answer(self, query: RangeQuery, how: Method, repeat: int) -> Answer:
         charges = self._charges(query, how, repeat)
         answers, cost = self._owners.answer(query, how.terms, charges=charges, times=repeat)
+        return self._answer(query, how, answers, cost)
+
+    def _answer(self, query: RangeQuery, how: Method, answers: Sequence[NoisyAnswers], cost: Epsilon) -> Answer:
+        repeat = len(answers)
         readings = [user.read(query, self._provider.combine(answer)) for answer in answers]
         return Answer(
             kind=query.kind,
@@ -324,16 +346,3 @@ class Federation:
             private=self.private,
             noise=self._noise_name,
         )
-
-
-def _opened(ledger: str | os.PathLike[str] | SQLiteLedger | MemoryLedger | None) -> SQLiteLedger | MemoryLedger:
-    if ledger is None:
-        return MemoryLedger()
-    return SQLiteLedger(ledger) if isinstance(ledger, str | os.PathLike) else ledger
-
-
-def _noise_name(noise: NoiseSource | None, seed: int | None) -> str:
-    """Return what tells noises apart; a weak source that was handed in is like no other."""
-    if noise is None:
-        return "private" if seed is None else f"seed {seed}"
-    return "private" if noise.private else secrets.token_hex(16)

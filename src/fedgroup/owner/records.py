@@ -94,6 +94,37 @@ class Records:
             time=None if chosen.time is None else _plain_times(frame[chosen.time]),
         )
 
+    @classmethod
+    def of_columns(
+        cls,
+        code: Codes,
+        owners: OwnerIds,
+        *,
+        x: Floats,
+        y: Floats,
+        attributes: Mapping[str, Floats],
+        time: Times | None,
+        lonlat: bool,
+        domain: Box | None,
+        listed: bool,
+        snapshot: str | None = None,
+    ) -> Records:
+        """Return a table of columns that another table or an index made: frozen, neither copied nor looked at again.
+
+        With a `snapshot` it counts as the table with that digest, though its rows are in another order or fewer.
+        """
+        records = object.__new__(cls)
+        columns = {"code": code, "owners": owners, "x": x, "y": y} | ({} if time is None else {"time": time})
+        values = {name: _frozen(column) for name, column in columns.items()} | {
+            "attributes": {name: _frozen(column) for name, column in attributes.items()},
+            "lonlat": lonlat,
+            "domain": domain,
+            "listed": listed,
+        }
+        for name, value in ({"time": None} | values | ({} if snapshot is None else {"snapshot": snapshot})).items():
+            records.__dict__[name] = value
+        return records
+
     def attribute(self, name: str) -> Floats:
         """Return a numeric column; NaN marks an absent value."""
         if name not in self.attributes:

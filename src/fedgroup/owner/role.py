@@ -15,6 +15,7 @@ from fedgroup.messages import MaskedAnswers, NoisyAnswers, NoisyVectors, Partiti
 from fedgroup.owner.comparing import ComparingOwners
 from fedgroup.owner.counting import Ints, contributing, count_vectors, found_units, sum_by
 from fedgroup.owner.identity import Codes
+from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records, require_degrees
 from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.laplace import require_drawable
@@ -31,6 +32,9 @@ from fedgroup.privacy.sensitivity import Protection
 from fedgroup.privacy.shares import require_shareable
 from fedgroup.secure.round import MaskedGroups
 from fedgroup.space import Grid, PublicMap
+
+QUESTIONS_BEFORE_INDEX = 3
+"""Sorting all records by place takes as long as scanning them a few times."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +65,20 @@ class DataOwners:
     """
 
     def __init__(
-        self, records: Records, public_map: PublicMap, *, protection: Protection, ledger: Ledger, noise: NoiseSource
+        self,
+        records: Records,
+        public_map: PublicMap,
+        *,
+        protection: Protection,
+        ledger: Ledger,
+        noise: NoiseSource,
+        index: RecordIndex | None = None,
     ) -> None:
         if public_map.lonlat:
             require_degrees(records.x, records.y)
         self._records = contributing(records, public_map, most=protection.max_records)
+        self._index = index
+        self._questions = 0
         self._map = public_map
         self._protection = protection
         self._ledger = ledger
@@ -93,11 +106,35 @@ class DataOwners:
         Asked several times, it releases and charges as many independent answers.
         """
         self._require_drawable(query, terms)
-        code, units = found_units(self._records, query, self._map)
+        code, units = self._found(query)
         cost = self._ledger.charge(charges)
         sums = _leaders_sums(code, units, terms)
         hidden = _members_sums(code, units, terms)
         return [self._release(sums, hidden, query, terms) for _ in range(times)], cost
+
+    def answer_many(
+        self, queries: Sequence[RangeQuery], terms: AnswerTerms, *, charges: Sequence[Charge]
+    ) -> tuple[list[NoisyAnswers], Epsilon]:
+        """Return the answer to each question, all charged together before any is released, and what they cost."""
+        for query in queries:
+            self._require_drawable(query, terms)
+        cost = self._ledger.charge(charges)
+        return [
+            self._release(_leaders_sums(code, units, terms), _members_sums(code, units, terms), query, terms)
+            for query, (code, units) in zip(queries, self._indexed().partials_of_many(queries), strict=True)
+        ], cost
+
+    def _found(self, query: RangeQuery) -> tuple[Codes, dict[str, Ints]]:
+        """Return the owners of the records in range and what each record adds; from the third question on by index."""
+        self._questions += 1
+        if self._index is None and self._questions < QUESTIONS_BEFORE_INDEX:
+            return found_units(self._records, query, self._map)
+        return self._indexed().partials(query)
+
+    def _indexed(self) -> RecordIndex:
+        if self._index is None:
+            self._index = RecordIndex.build(self._records, self._map, most=self._protection.max_records)
+        return self._index
 
     def _require_drawable(self, query: RangeQuery, terms: AnswerTerms) -> None:
         for scale in scales_of(query, self._protection).values():

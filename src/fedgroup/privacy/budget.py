@@ -79,8 +79,8 @@ class Ledger(Protocol):
         """Return the answer kept under `key`, if there is one."""
         ...
 
-    def store_answer(self, key: str, answer: Mapping[str, Any]) -> None:
-        """Keep an answer that was paid for."""
+    def store_answers(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep answers that were paid for, each under its key."""
         ...
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,9 @@ from fedgroup.space import Grid
 
 Ints = npt.NDArray[np.int64]
 Mask = Callable[[Ints], npt.NDArray[np.uint64]]
+
+_CHUNK = 1 << 20
+"""How many counts get their noise together: 8 MB of noise."""
 
 
 class Disclosed:
@@ -57,7 +61,23 @@ def release_vectors(
     Proof:     docs/guarantees.md#vectors
     """
     scale = scale_of_noise(protection.of_histogram(), epsilon)
-    return NoisyVectors(exact + noise.laplace(scale, exact.size).reshape(exact.shape), grid, scale, epsilon)
+    noisy: npt.NDArray[Any] = np.empty(exact.shape, dtype=np.float64 if noise.continuous else np.int16)
+    rows = max(1, _CHUNK // max(1, exact.shape[1]))
+    for start in range(0, len(exact), rows):
+        counts = exact[start : start + rows]
+        released = counts + noise.laplace(scale, counts.size).reshape(counts.shape)
+        noisy = _wide_enough(noisy, released)
+        noisy[start : start + rows] = released
+    return NoisyVectors(noisy, grid, scale, epsilon)
+
+
+def _wide_enough(noisy: npt.NDArray[Any], released: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return `noisy` in integers wide enough for what is released; the width tells nothing that the values do not."""
+    if noisy.dtype.kind == "f" or not released.size:
+        return noisy
+    ends = int(released.min()), int(released.max())
+    width = next(w for w in (np.int16, np.int32, np.int64) if np.iinfo(w).min <= ends[0] and ends[1] <= np.iinfo(w).max)
+    return noisy.astype(np.promote_types(noisy.dtype, width), copy=False)
 
 
 def release_sums(

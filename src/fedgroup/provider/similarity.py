@@ -1,16 +1,18 @@
-"""Who is similar to whom, from count vectors: each pair is decided once, block by block, so memory stays bounded.
+"""Who is similar to whom, from count vectors: each pair is decided once, in blocks, so memory follows the edges.
 
-Whole-number vectors make every dot product exact in 64-bit floats (below 2^53), whatever the order of summation, so
-a pair at the threshold is decided the same way however the blocks are cut.
+The rule is dot > threshold * sqrt(square * square) in 64-bit floats. Whole-number vectors make every dot product exact
+there (below 2^53), whatever the order of summation, so a pair at the threshold is decided the same way however the
+blocks are cut: what is faster and less exact decides only pairs that are further from the threshold than its error.
 """
 
+# mypy: allow-untyped-decorators
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
+import numba
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sparse
@@ -18,43 +20,37 @@ import scipy.sparse as sparse
 from fedgroup.errors import InvalidInput
 from fedgroup.messages import NoisyVectors
 from fedgroup.privacy.law import DiscreteLaplace
+from fedgroup.provider.dense_graph import dense_blocks, squared_lengths
 from fedgroup.provider.graph import SimilarityGraph
+from fedgroup.provider.sparse_graph import sparse_blocks
 
 Estimate = Literal["thresholded", "debiased", "raw"]
-Floats = npt.NDArray[np.float64]
-Edges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-
-_BLOCK = 1 << 23
-"""How many pairs are looked at together: 64 MB of dot products."""
+Ints = npt.NDArray[np.int64]
 
 
 def noisy_graph(vectors: NoisyVectors, *, threshold: float, estimate: Estimate, false_cells: float) -> SimilarityGraph:
     """Join every two owners whose cosine similarity, estimated from noisy vectors, is above `threshold`."""
     if estimate == "thresholded":
         return cosine_graph(kept_cells(vectors, false_cells), threshold=threshold)
-    values = vectors.values.astype(np.float64)
-    squares = np.einsum("ij,ij->i", values, values)
+    squares = squared_lengths(vectors.values)
     if estimate == "debiased":
         # The noise adds its variance to every cell's square; owners with nothing left have no estimate, so no edge.
         squares -= vectors.grid.cells * DiscreteLaplace(vectors.scale).variance
     elif estimate != "raw":
         raise InvalidInput(f"estimate is thresholded, debiased or raw, got {estimate!r}")
-    return _dense_graph(values, squares, threshold)
+    return SimilarityGraph.from_blocks(vectors.owners, dense_blocks(vectors.values, squares, threshold=threshold))
 
 
 def cosine_graph(vectors: npt.NDArray[np.generic] | sparse.csr_array, *, threshold: float) -> SimilarityGraph:
-    """Join every two owners whose vectors have cosine similarity above `threshold`; for vectors with many zeros."""
+    """Join every two owners whose vectors have cosine similarity above `threshold`, at least 0; for many zeros."""
+    if not threshold >= 0:
+        raise InvalidInput(f"threshold must be at least 0, got {threshold}")
     rows = sparse.csr_array(vectors, dtype=np.float64)
-    squares = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
-    columns = sparse.csc_array(rows.T)
-
-    def decide(start: int, stop: int) -> Edges:
-        dots = (rows[start:stop] @ columns[:, start:]).tocoo()
-        first, second = dots.coords[0].astype(np.int64) + start, dots.coords[1].astype(np.int64) + start
-        chosen = (first < second) & _above(dots.data, squares[first], squares[second], threshold)
-        return first[chosen], second[chosen]
-
-    return _graph_of_blocks(rows.shape[0], decide)
+    if not rows.has_canonical_format or not rows.data.all():
+        rows = rows.copy()
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+    return SimilarityGraph.from_blocks(rows.shape[0], sparse_blocks(rows, threshold=threshold))
 
 
 def smallest_kept_cell(scale: Fraction, cells: int, false_cells: float) -> int:
@@ -71,43 +67,53 @@ def smallest_kept_cell(scale: Fraction, cells: int, false_cells: float) -> int:
 def kept_cells(vectors: NoisyVectors, false_cells: float) -> sparse.csr_array:
     """Return the noisy vectors with every cell below tau set to 0, as sparse rows."""
     tau = smallest_kept_cell(vectors.scale, vectors.grid.cells, false_cells)
-    return sparse.csr_array(np.where(vectors.values >= tau, vectors.values, 0))
+    start = np.zeros(vectors.owners + 1, dtype=np.int64)
+    np.cumsum(_count_from(vectors.values, tau), out=start[1:])
+    cell = np.empty(int(start[-1]), dtype=np.int32)
+    value = np.empty(len(cell), dtype=np.int64 if vectors.values.dtype.kind in "iu" else np.float64)
+    _take_from(vectors.values, tau, start, cell, value)
+    return sparse.csr_array((value, cell, start), shape=vectors.values.shape)
 
 
-def top_cells(vectors: NoisyVectors, false_cells: float) -> npt.NDArray[np.int64]:
+def top_cells(vectors: NoisyVectors, false_cells: float) -> Ints:
     """Return each owner's largest noisy cell, -1 where it is below tau; of equal cells the first."""
-    tau = smallest_kept_cell(vectors.scale, vectors.grid.cells, false_cells)
-    top = np.argmax(vectors.values, axis=1)
-    largest = vectors.values[np.arange(vectors.owners), top]
-    return np.where(largest >= tau, top, -1)
+    return _first_largest(vectors.values, smallest_kept_cell(vectors.scale, vectors.grid.cells, false_cells))
 
 
-def _dense_graph(values: Floats, squares: Floats, threshold: float) -> SimilarityGraph:
-    def decide(start: int, stop: int) -> Edges:
-        dots = values[start:stop] @ values[start:].T
-        joined = _above(dots, squares[start:stop, None], squares[None, start:], threshold)
-        first, second = np.nonzero(np.triu(joined, k=1))
-        return first + start, second + start
-
-    return _graph_of_blocks(len(values), decide)
-
-
-def _above(dots: Floats, first: Floats, second: Floats, threshold: float) -> npt.NDArray[np.bool_]:
-    """Tell where dot / sqrt(first * second) > threshold; a vector without length is similar to none."""
-    known = (first > 0) & (second > 0)
-    return known & (dots > threshold * np.sqrt(np.where(known, first * second, 1.0)))
+@numba.njit(cache=True)
+def _first_largest(values: npt.NDArray[Any], least: int) -> Ints:
+    """Return the first largest column of each row, -1 where it holds less than `least`."""
+    top = np.empty(len(values), np.int64)
+    for i in range(len(values)):
+        best = 0
+        for c in range(1, values.shape[1]):
+            if values[i, c] > values[i, best]:
+                best = c
+        top[i] = best if values[i, best] >= least else -1
+    return top
 
 
-def _graph_of_blocks(owners: int, decide: Callable[[int, int], Edges]) -> SimilarityGraph:
-    found = [decide(start, stop) for start, stop in _blocks(owners)]
-    first = np.concatenate([np.zeros(0, dtype=np.int64), *(edges[0] for edges in found)])
-    second = np.concatenate([np.zeros(0, dtype=np.int64), *(edges[1] for edges in found)])
-    return SimilarityGraph.from_edges(owners, first, second)
+@numba.njit(cache=True)
+def _count_from(values: npt.NDArray[Any], least: int) -> Ints:
+    """Return how many columns of each row hold at least `least`."""
+    count = np.zeros(len(values), np.int64)
+    for i in range(len(values)):
+        kept = 0
+        for c in range(values.shape[1]):
+            kept += values[i, c] >= least
+        count[i] = kept
+    return count
 
 
-def _blocks(owners: int) -> Iterator[tuple[int, int]]:
-    start = 0
-    while start < owners:
-        stop = min(owners, start + max(1, _BLOCK // (owners - start)))
-        yield start, stop
-        start = stop
+@numba.njit(cache=True)
+def _take_from(
+    values: npt.NDArray[Any], least: int, start: Ints, cell: npt.NDArray[np.int32], value: npt.NDArray[Any]
+) -> None:
+    """Write the columns that hold at least `least`, row i from `start[i]` on, and what they hold."""
+    for i in range(len(values)):
+        k, c = start[i], 0
+        while k < start[i + 1]:
+            if values[i, c] >= least:
+                cell[k], value[k] = c, values[i, c]
+                k += 1
+            c += 1

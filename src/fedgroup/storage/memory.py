@@ -90,9 +90,9 @@ class MemoryLedger:
         """Return the answer kept under `key`, if there is one."""
         return self._answers.get(key)
 
-    def store_answer(self, key: str, answer: Mapping[str, Any]) -> None:
-        """Keep an answer that was paid for."""
-        self._answers[key] = answer
+    def store_answers(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep answers that were paid for, each under its key."""
+        self._answers.update(answers)
 
     def close(self) -> None:
         """Do nothing: memory needs no closing."""

@@ -117,11 +117,11 @@ class SQLiteLedger:
             row = connection.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
             return None if row is None else json.loads(row[0])
 
-    def store_answer(self, key: str, answer: Mapping[str, Any]) -> None:
-        """Keep an answer that was paid for."""
+    def store_answers(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep answers that were paid for, each under its key."""
+        rows = [(key, self.now(), json.dumps(answer)) for key, answer in answers.items()]
         with self._transaction() as connection:
-            row = (key, self.now(), json.dumps(answer))
-            connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", row)
+            connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", rows)
 
     def now(self) -> str:
         """Return the time to date an answer with."""

@@ -6,12 +6,15 @@ are in the group as the group has members. One pass over the owner's neighbours 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numba
 import numpy as np
 
-from fedgroup.messages import Labels
-from fedgroup.provider.graph import Neighbours, Offsets
-from fedgroup.provider.grouping.limits import GroupLimits
+if TYPE_CHECKING:
+    from fedgroup.messages import Labels
+    from fedgroup.provider.graph import Neighbours, Offsets
+    from fedgroup.provider.grouping.limits import GroupLimits
 
 NO_LIMIT = np.iinfo(np.int32).max
 

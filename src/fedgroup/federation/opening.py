@@ -1,0 +1,47 @@
+"""What a federation is opened with: records or an index, a domain, a ledger, noise."""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+from fedgroup.errors import InvalidInput
+from fedgroup.owner.index import RecordIndex
+from fedgroup.owner.records import Records
+from fedgroup.privacy.noise import NoiseSource
+from fedgroup.space import Box
+from fedgroup.storage.memory import MemoryLedger
+from fedgroup.storage.sqlite import SQLiteLedger
+
+
+def unpacked(given: Records | RecordIndex) -> tuple[Records, RecordIndex | None]:
+    """Return the records, and their index if that was given."""
+    if isinstance(given, RecordIndex):
+        return given.records, given
+    if not isinstance(given, Records):
+        raise InvalidInput("a federation takes Records: fg.Records(...), fg.read(file) or fg.Records.from_frame(df)")
+    return given, None
+
+
+def agreed_domain(records: Records, domain: Box | None) -> Box:
+    """Return the domain that was given, or else the one that the records' file states."""
+    agreed = domain or records.domain
+    if agreed is None:
+        raise InvalidInput(
+            "a federation needs a public domain, e.g. Box(0, 0, 20_000, 20_000); it is never taken from the records"
+        )
+    return agreed
+
+
+def opened_ledger(ledger: str | os.PathLike[str] | SQLiteLedger | MemoryLedger | None) -> SQLiteLedger | MemoryLedger:
+    """Return the ledger given, the one in the file given, or one in memory."""
+    if ledger is None:
+        return MemoryLedger()
+    return SQLiteLedger(ledger) if isinstance(ledger, str | os.PathLike) else ledger
+
+
+def noise_name(noise: NoiseSource | None, seed: int | None) -> str:
+    """Return what tells noises apart; a weak source that was handed in is like no other."""
+    if noise is None:
+        return "private" if seed is None else f"seed {seed}"
+    return "private" if noise.private else secrets.token_hex(16)

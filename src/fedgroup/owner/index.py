@@ -1,0 +1,238 @@
+"""The owners' records sorted by place, so that a question looks only at the records near its range.
+
+Requires:  the records lie inside the domain.
+Guarantee: every answer equals, unit for unit, what `counting.partial_answers` finds by looking at every record: a
+           record is taken untested only where no rounding could make the test say otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, pairwise
+
+import numpy as np
+
+from fedgroup.errors import InvalidInput
+from fedgroup.messages import RangeQuery
+from fedgroup.owner.counting import times_of, whole_units
+from fedgroup.owner.identity import Codes
+from fedgroup.owner.range_scan import (
+    Cells,
+    Floats,
+    Ints,
+    Limits,
+    Runs,
+    Side,
+    Window,
+    box_runs,
+    candidates_in_circles,
+    cell_of,
+    circle_runs,
+    codes_in_circles,
+    limits_of,
+    moved,
+    offsets_of,
+    positions_of,
+    rows_of,
+    step_of,
+    window_of,
+)
+from fedgroup.owner.records import Records
+from fedgroup.owner.times import NO_TIME
+from fedgroup.space import Box, Circle, PublicMap, Range
+
+Partials = tuple[Codes, dict[str, Ints]]
+"""The owner of each record in a range, and for each part of the answer the record's whole units."""
+
+_RECORDS_PER_CELL = 32
+MOST_CELLS = 4_000_000
+_CANDIDATES_AT_ONCE = 2**24
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecordIndex:
+    """The contributing records of one host, cell by cell: `offsets[c]` is where the records of cell c begin.
+
+    `records` holds the sorted columns; `most` is the cut of each owner's records that was made before.
+    """
+
+    records: Records
+    public_map: PublicMap
+    columns: int
+    rows: int
+    offsets: Ints
+    most: int | None = None
+
+    @classmethod
+    def build(
+        cls, records: Records, public_map: PublicMap, *, most: int | None = None, snapshot: str | None = None
+    ) -> RecordIndex:
+        """Return the index of records that `counting.contributing` chose.
+
+        `snapshot` is the digest of the whole table they come from; without it the sorted table has its own.
+        """
+        if not public_map.inside(records.x, records.y).all():
+            raise InvalidInput("an index holds records inside the domain only; drop the others first")
+        cells = _cells(public_map.domain, *_columns_and_rows(public_map.domain, len(records)))
+        cell = cell_of(cells, public_map.place(records.x), records.y)
+        offsets = offsets_of(cell, cells.columns * cells.rows)
+        table = _sorted(records, positions_of(cell, offsets), public_map=public_map, snapshot=snapshot)
+        offsets.flags.writeable = False
+        return cls(table, public_map, cells.columns, cells.rows, offsets, most)
+
+    def rows_in(self, asked: Range, since: int | None = None, until: int | None = None) -> Ints:
+        """Return the ascending positions of the records in a range and a time window."""
+        rows, sure = rows_of(self._runs(asked))
+        doubtful = np.flatnonzero(~sure)
+        tested = rows[doubtful]
+        sure[doubtful] = self.public_map.contains(asked, self.records.x[tested], self.records.y[tested])
+        chosen: Ints = rows[sure]
+        return chosen if since is None and until is None else self._in_time(chosen, since, until)
+
+    def partials(self, query: RangeQuery) -> Partials:
+        """Return the owners and the whole units of the records that a question is about."""
+        if self._counts_in_circle(query):
+            return next(self._counted([query]))
+        rows = self.rows_in(query.range, query.since, query.until)
+        code = self.records.code[rows]
+        if query.measure is None:
+            return code, {"count": np.ones(len(code), dtype=np.int64)}
+        values = self.records.attribute(query.measure.attribute)[rows]
+        present = ~np.isnan(values)
+        units = {"sum": whole_units(values[present], query.measure), "count": np.ones(present.sum(), dtype=np.int64)}
+        return code[present], {part: units[part] for part in query.parts}
+
+    def partials_of_many(self, queries: Sequence[RangeQuery]) -> Iterator[Partials]:
+        """Yield the partials of each question in turn; counts in circles on a plane are scanned many at a time."""
+        for together, some in groupby(queries, key=self._counts_in_circle):
+            alike = list(some)
+            yield from self._counted(alike) if together else map(self.partials, alike)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __repr__(self) -> str:
+        return "RecordIndex(<private>)"
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return _cells(self.public_map.domain, self.columns, self.rows)
+
+    def _counts_in_circle(self, query: RangeQuery) -> bool:
+        on_plane = isinstance(query.range, Circle) and not self.public_map.lonlat
+        return on_plane and query.measure is None and query.since is None and query.until is None
+
+    def _counted(self, queries: Sequence[RangeQuery]) -> Iterator[Partials]:
+        circles = np.array([_squared(query.range) for query in queries if isinstance(query.range, Circle)])
+        candidates = candidates_in_circles(self.offsets, self._cells, circles)
+        batch = np.cumsum(candidates) // _CANDIDATES_AT_ONCE
+        for first, stop in _stretches(batch):
+            most = int(candidates[first:stop].sum())
+            yield from self._counted_at_once(circles[first:stop], most)
+
+    def _counted_at_once(self, circles: Floats, most: int) -> Iterator[Partials]:
+        table = self.records
+        codes, ends = codes_in_circles(self.offsets, self._cells, table.x, table.y, table.code, circles, most)
+        start = 0
+        for end in ends.tolist():
+            yield codes[start:end], {"count": np.ones(end - start, dtype=np.int64)}
+            start = end
+
+    def _in_time(self, rows: Ints, since: int | None, until: int | None) -> Ints:
+        time = times_of(self.records)[rows]
+        chosen = time >= (NO_TIME + 1 if since is None else since)
+        if until is not None:
+            chosen &= time < until
+        return rows[chosen]
+
+    def _runs(self, asked: Range) -> Runs:
+        if isinstance(asked, Circle) and not self.public_map.lonlat:
+            return circle_runs(self.offsets, self._cells, np.array(_squared(asked)))
+        window = window_of(asked, self.public_map)
+        pieces = np.array(_apart([self._columns(side) for side in window.across]), dtype=np.int64).reshape(-1, 4)
+        return box_runs(self.offsets, self.columns, self._rows(window), pieces)
+
+    def _columns(self, side: Side) -> Limits:
+        cells = self._cells
+        return _limits(side, cells.west, cells.east, per_unit=cells.across, steps=cells.columns)
+
+    def _rows(self, window: Window) -> Limits:
+        cells = self._cells
+        return _limits(window.up, cells.south, cells.north, per_unit=cells.up, steps=cells.rows)
+
+
+def _squared(circle: Circle) -> tuple[float, float, float, float]:
+    # squared here, because Python's power may round otherwise than a product
+    return circle.x, circle.y, circle.radius, circle.radius**2
+
+
+def _stretches(batch: Ints) -> Iterator[tuple[int, int]]:
+    """Yield the first and one past the last place of each stretch of equal numbers."""
+    edges = [0, *(np.flatnonzero(np.diff(batch)) + 1).tolist(), len(batch)]
+    yield from pairwise(edges)
+
+
+def _limits(side: Side, low: float, high: float, *, per_unit: float, steps: int) -> Limits:
+    first, last, sure_first, sure_last = (
+        step_of(value, low, high, per_unit, steps) for value in (side.low, side.high, side.sure_low, side.sure_high)
+    )
+    return limits_of(first, last, sure_first, sure_last, steps)
+
+
+def _apart(pieces: Sequence[Limits]) -> list[Limits]:
+    """Return ascending pieces of a row without the columns that an earlier piece has."""
+    result: list[Limits] = []
+    taken = -1
+    for first, last, sure_first, sure_last in pieces:
+        begin = max(first, taken + 1)
+        if begin <= last:
+            result.append((begin, last, max(sure_first, begin), max(sure_last, begin - 1)))
+            taken = last
+    return result
+
+
+def _columns_and_rows(domain: Box, records: int) -> tuple[int, int]:
+    cells = min(max(records // _RECORDS_PER_CELL, 1), MOST_CELLS)
+    wide = math.sqrt(cells) * math.sqrt(domain.width) / math.sqrt(domain.height)
+    columns = int(min(max(wide, 1), cells))
+    return _finite(columns, domain.width), _finite(cells // columns, domain.height)
+
+
+def _finite(steps: int, length: float) -> int:
+    """A side too short for a finite number of steps to one unit is not cut."""
+    return steps if math.isfinite(_per_unit(steps, length)) else 1
+
+
+def _cells(domain: Box, columns: int, rows: int) -> Cells:
+    return Cells(
+        *domain.sides,
+        across=_per_unit(columns, domain.width),
+        up=_per_unit(rows, domain.height),
+        columns=columns,
+        rows=rows,
+    )
+
+
+def _per_unit(steps: int, length: float) -> float:
+    """Return the steps to one unit, 0 where one step is all there is."""
+    if steps == 1:
+        return 0.0
+    return math.inf if length < steps * 1e-300 else steps / length
+
+
+def _sorted(records: Records, position: Ints, *, public_map: PublicMap, snapshot: str | None) -> Records:
+    return Records.of_columns(
+        moved(records.code, position),
+        records.owners,
+        x=moved(records.x, position),
+        y=moved(records.y, position),
+        attributes={name: moved(column, position) for name, column in records.attributes.items()},
+        time=None if records.time is None else moved(records.time, position),
+        lonlat=public_map.lonlat,
+        domain=public_map.domain,
+        listed=bool(records.listed),
+        snapshot=snapshot,
+    )

@@ -1,0 +1,19 @@
+"""The benches of scale run at small sizes; times are not judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedgroup.bench import run
+
+FIELDS = {"case", "ours_s", "reference", "reference_s", "ratio", "peak_mb"}
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"), [("noise", 3), ("grouping", 2), ("graph", 2), ("query", 5), ("setup", 2), ("growth", 4)]
+)
+def test_a_bench_runs_and_tells_its_reference(name: str, rows: int) -> None:
+    report = run(name, quick=True).as_json()
+    assert (report["name"], report["quick"], len(report["rows"])) == (name, True, rows)
+    assert all(set(row) >= FIELDS and row["ours_s"] > 0 for row in report["rows"])
+    assert any(row["reference_s"] for row in report["rows"])

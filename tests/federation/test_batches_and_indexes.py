@@ -1,0 +1,70 @@
+"""Batches of questions and saved indexes give the answers that single questions over records give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fedgroup as fg
+from fedgroup.data.indexes import load_index, save_index
+from fedgroup.owner.index import RecordIndex
+
+HUGE = 1_000_000
+CIRCLES = [fg.Circle(10_000 + 100 * i, 9_000 + 50 * i, 700) for i in range(6)]
+
+
+@pytest.fixture(scope="module")
+def city() -> fg.Records:
+    return fg.synthesize(300, seed=5)
+
+
+def index_of(records: fg.Records) -> RecordIndex:
+    return RecordIndex.build(records, fg.Federation(records).map, snapshot=records.snapshot)
+
+
+@pytest.mark.parametrize("details", [{}, {"method": "cohorts"}, {"method": "mpc"}])
+def test_a_batch_gives_what_single_questions_give(city: fg.Records, details: dict) -> None:
+    asked = fg.Federation(city)
+    batch = asked.count_many(CIRCLES, epsilon=HUGE, **details)
+    truth = [asked.count(circle, method="exact").value for circle in CIRCLES]
+    assert [answer.value for answer in batch] == truth
+
+
+def test_a_batch_is_charged_as_a_whole_or_not_at_all(city: fg.Records) -> None:
+    asked = fg.Federation(city, budget=1)
+    asked.count_many(CIRCLES[:3], epsilon=0.3)
+    assert asked.spent == pytest.approx(0.9)
+    with pytest.raises(fg.BudgetExhausted):
+        asked.count_many(CIRCLES[3:], epsilon=0.1)
+    assert asked.spent == pytest.approx(0.9)
+    assert asked.count(CIRCLES[0], epsilon=0.3).stored
+
+
+def test_answers_do_not_change_when_the_index_takes_over(city: fg.Records) -> None:
+    asked = fg.Federation(city)
+    answers = [asked.count(circle, epsilon=HUGE).value for circle in CIRCLES]
+    assert answers == [asked.count(circle, method="exact").value for circle in CIRCLES]
+    sums = [asked.sum(circle, attribute="fare", clip=40, epsilon=HUGE).value for circle in CIRCLES]
+    exact = [asked.sum(circle, attribute="fare", clip=40, method="exact").value for circle in CIRCLES]
+    assert np.allclose(sums, exact, atol=0.05)
+
+
+def test_a_saved_index_answers_like_its_records_and_knows_stored_answers(city: fg.Records, tmp_path) -> None:
+    save_index(index_of(city), tmp_path / "index")
+    first = fg.Federation(city, ledger=tmp_path / "ledger.db").count(CIRCLES[0], epsilon=0.5)
+    again = fg.Federation(load_index(tmp_path / "index"), ledger=tmp_path / "ledger.db").count(CIRCLES[0], epsilon=0.5)
+    assert again.stored
+    assert again.value == first.value
+    fresh = fg.Federation(load_index(tmp_path / "index")).count(CIRCLES[1], epsilon=HUGE)
+    assert fresh.value == fg.Federation(city).count(CIRCLES[1], method="exact").value
+
+
+def test_an_index_of_another_cut_is_refused(city: fg.Records) -> None:
+    with pytest.raises(fg.InvalidInput, match="another cut"):
+        fg.Federation(index_of(city), unit="owner", max_records=3)
+
+
+@pytest.mark.parametrize("wrong", [{"method": "exact"}, {"repeat": 2}, {"evaluate": True}])
+def test_a_batch_is_for_private_answers(city: fg.Records, wrong: dict) -> None:
+    with pytest.raises(fg.InvalidQuery, match="one by one"):
+        fg.Federation(city).count_many(CIRCLES, epsilon=1, **wrong)
