@@ -71,6 +71,7 @@ class GroupOptions:
     upper: Annotated[
         float | None, option(GROUPS, "--upper", "for hybrid: a noisy similarity above RU is a yes, uncompared", "RU")
     ] = None
+    device: Annotated[str, option(GROUPS, "--device", "cpu, or cuda for noisy graphs on a GPU", "NAME")] = "cpu"
     comparisons: Annotated[
         int | None, option(GROUPS, "--comparisons", "for hybrid: compare the N likeliest pairs at most", "N")
     ] = None

@@ -140,6 +140,7 @@ class Federation:
         lower: float | None = None,
         upper: float | None = None,
         comparisons: int | None = None,
+        device: str = "cpu",
     ) -> Plan:
         """Return a plan that puts similar owners into groups.
 
@@ -158,6 +159,7 @@ class Federation:
             lower=lower,
             upper=upper,
             comparisons=comparisons,
+            device=device,
         )
         return self._planner.plan(settings, grid if isinstance(grid, Grid) else self.map.grid(*grid), epsilon)
 

@@ -78,6 +78,15 @@ def times_of(records: Records) -> Times:
 
 
 @numba.njit(cache=True)
+def sum_through(labels: npt.NDArray[np.int32], code: npt.NDArray[np.int32], values: Ints, groups: int) -> Ints:
+    """Return for each label the sum of the values of its codes, exactly: `labels[code[i]]` gets `values[i]`."""
+    sums = np.zeros(groups, dtype=np.int64)
+    for i in range(len(code)):
+        sums[labels[code[i]]] += values[i]
+    return sums
+
+
+@numba.njit(cache=True)
 def sum_by(label: npt.NDArray[np.int32], values: Ints, labels: int) -> Ints:
     """Return for each label the sum of its values, exactly."""
     sums = np.zeros(labels, dtype=np.int64)

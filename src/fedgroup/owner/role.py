@@ -13,7 +13,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.messages import MaskedAnswers, NoisyAnswers, NoisyVectors, Partition, RangeQuery
 from fedgroup.owner.comparing import ComparingOwners
-from fedgroup.owner.counting import Ints, contributing, count_vectors, found_units, sum_by
+from fedgroup.owner.counting import Ints, contributing, count_vectors, found_units, sum_by, sum_through
 from fedgroup.owner.identity import Codes
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records, require_degrees
@@ -173,12 +173,12 @@ class DataOwners:
 
 def _leaders_sums(code: Codes, units: Mapping[str, Ints], terms: AnswerTerms) -> dict[str, Ints]:
     """Let each trusted group's leader add up what its members disclose to it; an owner alone leads itself."""
-    groups = terms.group_of_seat[code]
     if terms.masked is not None:
-        open_to_leader = ~terms.partition.is_masked[groups]
-        groups, units = groups[open_to_leader], {part: values[open_to_leader] for part, values in units.items()}
-    disclosed = disclose_to_leader(units)
-    sums = {part: sum_by(groups, values, terms.partition.groups) for part, values in disclosed.partials.items()}
+        open_to_leader = ~terms.partition.is_masked[terms.group_of_seat[code]]
+        code, units = code[open_to_leader], {part: values[open_to_leader] for part, values in units.items()}
+    disclosed = disclose_to_leader(units).partials
+    groups = terms.partition.groups
+    sums = {part: sum_through(terms.group_of_seat, code, values, groups) for part, values in disclosed.items()}
     return sums if terms.masked is None else {part: values[terms.trusted] for part, values in sums.items()}
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from fedgroup.epsilon import NOTHING
 from fedgroup.errors import InvalidInput
 from fedgroup.messages import Grouping, NoisyAnswers, NoisyTotals, NoisyVectors, Partition
@@ -13,7 +15,7 @@ from fedgroup.provider.grouping import partition_graph
 from fedgroup.provider.grouping.topcell import partition_by_cell
 from fedgroup.provider.lazy_grouping import group_lazily
 from fedgroup.provider.settings import GroupingSettings
-from fedgroup.provider.similarity import noisy_graph, top_cells
+from fedgroup.provider.similarity import noisy_graph, smallest_kept_cell, top_cells
 from fedgroup.secure.masking import sums_of_masked
 from fedgroup.secure.sign import Bits
 from fedgroup.secure.similarity import opened
@@ -40,8 +42,12 @@ class Provider:
         if settings.graph == "topcell":
             partition = partition_by_cell(top_cells(vectors, settings.false_cells), limits=settings.limits)
             return Grouping(partition, settings.facts(), vectors.epsilon, _stated(private), private)
-        graph = noisy_graph(
-            vectors, threshold=settings.threshold, estimate=settings.estimate, false_cells=settings.false_cells
+        graph = (
+            _graph_on_gpu(vectors, settings)
+            if settings.device == "cuda"
+            else noisy_graph(
+                vectors, threshold=settings.threshold, estimate=settings.estimate, false_cells=settings.false_cells
+            )
         )
         grouped = partition_graph(graph, algorithm=settings.algorithm or "greedy", limits=settings.limits)
         return Grouping(
@@ -102,6 +108,17 @@ class Provider:
             totals = {part: total + int(extra) for (part, total), extra in zip(totals.items(), sums, strict=True)}
             noises += masked.noises
         return NoisyTotals(totals, answers.scales, answers.continuous, noises=noises, heard=answers.heard)
+
+
+def _graph_on_gpu(vectors: NoisyVectors, settings: GroupingSettings) -> SimilarityGraph:
+    """Return the same graph as `noisy_graph`, computed on a GPU."""
+    from fedgroup.provider.gpu import all_pairs_graph
+
+    values = vectors.values
+    if settings.estimate == "thresholded":
+        tau = smallest_kept_cell(vectors.scale, vectors.grid.cells, settings.false_cells)
+        values = np.where(values >= tau, values, 0)
+    return all_pairs_graph(values, threshold=settings.threshold)
 
 
 def _compared_notes(settings: GroupingSettings, notes: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from fedgroup.errors import InvalidInput
@@ -34,6 +35,7 @@ class GroupingSettings:
     lower: float | None = None
     upper: float | None = None
     comparisons: int | None = None
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         _require_one_of("graph", self.graph, GRAPHS)
@@ -47,6 +49,7 @@ class GroupingSettings:
         if not 0 <= self.threshold < 1:
             raise InvalidInput(f"threshold must be at least 0 and below 1, got {self.threshold}")
         self._require_band()
+        self._require_device()
         if self.cohort_size < 2:
             raise InvalidInput(f"a cohort has at least 2 members, got {self.cohort_size}")
         _require_one_of("leftovers", self.leftovers, ("alone", "cohort"))
@@ -66,6 +69,20 @@ class GroupingSettings:
             raise InvalidInput(f"-1 <= lower <= threshold <= upper <= 1 must hold, got {given}")
         if self.comparisons is not None and self.comparisons < 0:
             raise InvalidInput(f"comparisons must be at least 0, got {self.comparisons}")
+
+    def _require_device(self) -> None:
+        """Refuse a device that is not there, before anything is spent."""
+        _require_one_of("device", self.device, ("cpu", "cuda"))
+        if self.device == "cpu":
+            return
+        if self.graph != "noisy" or self.estimate == "debiased":
+            raise InvalidInput("the device cuda serves the graph noisy with the estimates thresholded and raw")
+        if find_spec("torch") is None:
+            raise InvalidInput("the device cuda needs PyTorch: install fedgroup with the extra [gpu]")
+        import torch
+
+        if not torch.cuda.is_available():
+            raise InvalidInput("PyTorch finds no GPU here; use the device cpu")
 
     def facts(self) -> dict[str, Any]:
         """Return the settings as they are written into a plan; null where a setting has no meaning."""
