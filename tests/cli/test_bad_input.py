@@ -193,7 +193,7 @@ def test_private_values_are_not_repeated(refused):
         (("nonsense",), "'fedgroup --help'"),
         (("count",), "'fedgroup count --help'"),
         (("count", "--nonsense"), "'fedgroup count --help'"),
-        (("index", "a", "b"), "'fedgroup --help'"),
+        (("index", "a"), "'fedgroup index --help'"),
     ],
 )
 def test_misuse_names_the_help_that_helps(fedgroup, words, hint):
