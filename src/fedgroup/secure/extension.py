@@ -17,7 +17,7 @@ import numpy as np
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.secure.bitmatrix import Words, rows_of
-from fedgroup.secure.permutation import Blocks, Permutation
+from fedgroup.secure.permutation import Blocks, Permutation, xor_into
 from fedgroup.secure.seed_trees import BLOCKS, DEPTH, LEAVES
 
 ROWS_AT_ONCE = 128
@@ -66,7 +66,8 @@ def _streams(leaves: Blocks, blocks: int, counter: int, permutation: Permutation
     """Return each leaf's stream, shape (BLOCKS, LEAVES, 2 * blocks): pi(x) ^ x with x the leaf and a counter."""
     inputs = _counted(leaves.reshape(-1, 2), blocks, np.uint64(counter))
     outputs = permutation(inputs)
-    return _xored(outputs, inputs).reshape(BLOCKS, LEAVES, 2 * blocks)
+    xor_into(outputs, inputs)
+    return outputs.reshape(BLOCKS, LEAVES, 2 * blocks)
 
 
 @numba.njit(cache=True)
@@ -77,14 +78,6 @@ def _counted(leaves: Blocks, blocks: int, counter: np.uint64) -> Blocks:
             inputs[leaf * blocks + i, 0] = leaves[leaf, 0] ^ (counter + np.uint64(i))
             inputs[leaf * blocks + i, 1] = leaves[leaf, 1]
     return inputs
-
-
-@numba.njit(cache=True)
-def _xored(first: Blocks, second: Blocks) -> Blocks:
-    for i in range(len(first)):
-        first[i, 0] ^= second[i, 0]
-        first[i, 1] ^= second[i, 1]
-    return first
 
 
 @numba.njit(cache=True)

@@ -36,7 +36,7 @@ class Permutation:
         """Return H(x, i) = pi(pi(x) ^ i) ^ pi(x) for every block x, with the tweaks tweak, tweak + 1, ..."""
         once = self(blocks)
         twice = self(_tweaked(once, np.uint64(tweak)))
-        _xor_into(twice, once)
+        xor_into(twice, once)
         return twice
 
 
@@ -50,7 +50,8 @@ def _tweaked(blocks: Blocks, tweak: np.uint64) -> Blocks:
 
 
 @numba.njit(cache=True)
-def _xor_into(target: Blocks, other: Blocks) -> None:
+def xor_into(target: Blocks, other: Blocks) -> None:
+    """Add `other` to `target`, bit by bit."""
     for i in range(len(target)):
         target[i, 0] ^= other[i, 0]
         target[i, 1] ^= other[i, 1]
