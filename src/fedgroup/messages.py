@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -143,7 +144,7 @@ class Partition:
     def owners(self) -> int:
         return len(self.labels)
 
-    @property
+    @cached_property
     def groups(self) -> int:
         """How many groups there are, lambda."""
         return int(self.labels.max()) + 1 if len(self.labels) else 0
@@ -183,14 +184,15 @@ class MaskedAnswers:
 
 @dataclass(frozen=True, eq=False)
 class NoisyAnswers:
-    """One noisy sum per group for each part of a question, in whole units, with the noise's scale per part.
+    """The noisy sum of one or more groups for each part of a question, in whole units, with the noise's scale.
 
-    Groups that are not masked send their sums; members of masked groups send theirs in `masked`.
+    `noises` is how many groups it is of, each with a noise of its own; members of masked groups send theirs in `masked`.
     """
 
-    parts: Mapping[str, Noisy]
+    parts: Mapping[str, int | float]
     scales: Mapping[str, Fraction]
     continuous: bool
+    noises: int
     heard: int
     masked: MaskedAnswers | None = None
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from fedgroup.epsilon import NOTHING
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.messages import Measure, RangeQuery
-from fedgroup.owner import index as index_module
 from fedgroup.owner.counting import contributing, partial_answers, sum_by
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.range_scan import rows_of
@@ -69,7 +68,12 @@ def agrees(found: RecordIndex, records: Records, query: RangeQuery) -> bool:
     exact = partial_answers(records, query, found.public_map)
     code, units = found.partials(query)
     sums = {part: sum_by(code, values, len(records.owners)) for part, values in units.items()}
-    return list(sums) == list(exact) and all(np.array_equal(sums[part], exact[part]) for part in exact)
+    totals = {part: int(values.sum()) for part, values in exact.items()}
+    return (
+        found.totals(query) == totals
+        and list(sums) == list(exact)
+        and all(np.array_equal(sums[part], exact[part]) for part in exact)
+    )
 
 
 def counts_agree(public_map: PublicMap, asked: Range) -> bool:
@@ -214,24 +218,6 @@ def test_a_map_far_from_its_origin_is_exact(centre: float) -> None:
     found = RecordIndex.build(records, public_map)
     for radius in (1e-3, 0.1, 0.25, 0.5, 1.0):
         assert agrees(found, records, RangeQuery("count", Circle(centre + 0.5, -centre + 0.5, radius), NOTHING))
-
-
-def test_many_questions_are_answered_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_module, "_CANDIDATES_AT_ONCE", 1_000)
-    rng = np.random.default_rng(3)
-    circles = [Circle(*rng.random(2) * 9, 0.01 + 3 * rng.random()) for _ in range(40)]
-    queries = [RangeQuery("count", circle, NOTHING) for circle in circles]
-    queries[7:7] = [RangeQuery("count", Rectangle(0, 0, 3, 3), NOTHING, since=0)] * 2
-    several = list(INDEXES[PLANE].partials_of_many(queries))
-    assert len(several) == len(queries)
-    for query, (code, units) in zip(queries, several, strict=True):
-        alone = INDEXES[PLANE].partials(query)
-        np.testing.assert_array_equal(code, alone[0])
-        np.testing.assert_array_equal(units["count"], alone[1]["count"])
-
-
-def test_no_questions_get_no_answers() -> None:
-    assert list(INDEXES[PLANE].partials_of_many([])) == []
 
 
 def test_most_records_of_a_large_range_are_taken_untested() -> None:

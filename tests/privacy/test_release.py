@@ -12,7 +12,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.messages import Measure, RangeQuery
 from fedgroup.privacy import release
 from fedgroup.privacy.noise import SeededNoise
-from fedgroup.privacy.release import Disclosed, disclose_to_leader, release_sums, release_vectors, scales_of
+from fedgroup.privacy.release import Disclosed, disclose_to_leader, release_sum, release_vectors, scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.space import Box, Circle, Grid
 
@@ -85,12 +85,26 @@ def test_an_average_gives_each_part_half_of_the_budget() -> None:
 
 def test_groups_with_nothing_in_range_get_noise_too() -> None:
     query = RangeQuery("count", CIRCLE, Epsilon.of(0.1))
-    released = release_sums({"count": np.zeros(2_000, dtype=np.int64)}, query=query, protection=Protection(),
-                            noise=SeededNoise(2), heard=2_000)  # fmt: skip
-    assert (released.parts["count"] != 0).mean() > 0.9
+    noise = SeededNoise(2)
+    released = [
+        release_sum({"count": 0}, groups=1, query=query, protection=Protection(), noise=noise, heard=1).parts["count"]
+        for _ in range(2_000)
+    ]
+    assert np.count_nonzero(released) > 1_800
+
+
+def test_many_groups_of_a_host_get_a_noise_each() -> None:
+    query = RangeQuery("avg", CIRCLE, Epsilon.of(0.3), Measure("fare", 50, resolution=0.01))
+    scales = scales_of(query, Protection())
+    released = release_sum({"sum": 70_000, "count": 9}, groups=1_000, query=query, protection=Protection(),
+                           noise=SeededNoise(2), heard=5_000)  # fmt: skip
+    same = SeededNoise(2)
+    assert released.parts["sum"] == 70_000 + same.laplace(scales["sum"], 1_000).sum()
+    assert released.parts["count"] == 9 + same.laplace(scales["count"], 1_000).sum()
+    assert (released.noises, released.heard) == (1_000, 5_000)
 
 
 def test_what_a_leader_sees_does_not_print() -> None:
-    disclosed = disclose_to_leader({"count": np.array([42])})
+    disclosed = disclose_to_leader({"count": 42})
     assert isinstance(disclosed, Disclosed)
     assert "42" not in repr(disclosed) + str(disclosed) + f"{disclosed}"

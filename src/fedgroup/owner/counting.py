@@ -60,6 +60,11 @@ def found_units(records: Records, query: RangeQuery, public_map: PublicMap) -> t
     return code[present], {part: units[part] for part in query.parts}
 
 
+def total_units(records: Records, query: RangeQuery, public_map: PublicMap) -> dict[str, int]:
+    """Return what all records in range together add to every part of the answer, in whole units."""
+    return {part: int(values.sum()) for part, values in found_units(records, query, public_map)[1].items()}
+
+
 def whole_units(values: npt.NDArray[np.float64], measure: Measure) -> Ints:
     """Return values cut to the clip range and rounded to whole units of the resolution."""
     low, high = measure.bounds
@@ -75,15 +80,6 @@ def times_of(records: Records) -> Times:
             "or drop since and until"
         )
     return records.time
-
-
-@numba.njit(cache=True)
-def sum_through(labels: npt.NDArray[np.int32], code: npt.NDArray[np.int32], values: Ints, groups: int) -> Ints:
-    """Return for each label the sum of the values of its codes, exactly: `labels[code[i]]` gets `values[i]`."""
-    sums = np.zeros(groups, dtype=np.int64)
-    for i in range(len(code)):
-        sums[labels[code[i]]] += values[i]
-    return sums
 
 
 @numba.njit(cache=True)

@@ -8,10 +8,9 @@ Guarantee: every answer equals, unit for unit, what `counting.partial_answers` f
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -28,10 +27,10 @@ from fedgroup.owner.range_scan import (
     Side,
     Window,
     box_runs,
-    candidates_in_circles,
     cell_of,
     circle_runs,
-    codes_in_circles,
+    codes_in_circle,
+    count_in_circle,
     limits_of,
     moved,
     offsets_of,
@@ -49,7 +48,6 @@ Partials = tuple[Codes, dict[str, Ints]]
 
 _RECORDS_PER_CELL = 32
 MOST_CELLS = 4_000_000
-_CANDIDATES_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,22 +92,23 @@ class RecordIndex:
 
     def partials(self, query: RangeQuery) -> Partials:
         """Return the owners and the whole units of the records that a question is about."""
-        if self._counts_in_circle(query):
-            return next(self._counted([query]))
-        rows = self.rows_in(query.range, query.since, query.until)
-        code = self.records.code[rows]
         if query.measure is None:
+            code = self._codes_of_count(query)
             return code, {"count": np.ones(len(code), dtype=np.int64)}
+        rows = self.rows_in(query.range, query.since, query.until)
         values = self.records.attribute(query.measure.attribute)[rows]
         present = ~np.isnan(values)
         units = {"sum": whole_units(values[present], query.measure), "count": np.ones(present.sum(), dtype=np.int64)}
-        return code[present], {part: units[part] for part in query.parts}
+        return self.records.code[rows][present], {part: units[part] for part in query.parts}
 
-    def partials_of_many(self, queries: Sequence[RangeQuery]) -> Iterator[Partials]:
-        """Yield the partials of each question in turn; counts in circles on a plane are scanned many at a time."""
-        for together, some in groupby(queries, key=self._counts_in_circle):
-            alike = list(some)
-            yield from self._counted(alike) if together else map(self.partials, alike)
+    def totals(self, query: RangeQuery) -> dict[str, int]:
+        """Return what all the records that a question is about add up to, in whole units."""
+        if self._counts_in_circle(query):
+            table = self.records
+            return {"count": count_in_circle(self.offsets, self._cells, table.x, table.y, _squared(query.range))}
+        if query.measure is None:
+            return {"count": len(self.rows_in(query.range, query.since, query.until))}
+        return {part: int(values.sum()) for part, values in self.partials(query)[1].items()}
 
     def __len__(self) -> int:
         return len(self.records)
@@ -125,21 +124,11 @@ class RecordIndex:
         on_plane = isinstance(query.range, Circle) and not self.public_map.lonlat
         return on_plane and query.measure is None and query.since is None and query.until is None
 
-    def _counted(self, queries: Sequence[RangeQuery]) -> Iterator[Partials]:
-        circles = np.array([_squared(query.range) for query in queries if isinstance(query.range, Circle)])
-        candidates = candidates_in_circles(self.offsets, self._cells, circles)
-        batch = np.cumsum(candidates) // _CANDIDATES_AT_ONCE
-        for first, stop in _stretches(batch):
-            most = int(candidates[first:stop].sum())
-            yield from self._counted_at_once(circles[first:stop], most)
-
-    def _counted_at_once(self, circles: Floats, most: int) -> Iterator[Partials]:
+    def _codes_of_count(self, query: RangeQuery) -> Codes:
         table = self.records
-        codes, ends = codes_in_circles(self.offsets, self._cells, table.x, table.y, table.code, circles, most)
-        start = 0
-        for end in ends.tolist():
-            yield codes[start:end], {"count": np.ones(end - start, dtype=np.int64)}
-            start = end
+        if self._counts_in_circle(query):
+            return codes_in_circle(self.offsets, self._cells, table.x, table.y, table.code, _squared(query.range))
+        return table.code[self.rows_in(query.range, query.since, query.until)]
 
     def _in_time(self, rows: Ints, since: int | None, until: int | None) -> Ints:
         time = times_of(self.records)[rows]
@@ -150,7 +139,7 @@ class RecordIndex:
 
     def _runs(self, asked: Range) -> Runs:
         if isinstance(asked, Circle) and not self.public_map.lonlat:
-            return circle_runs(self.offsets, self._cells, np.array(_squared(asked)))
+            return circle_runs(self.offsets, self._cells, _squared(asked))
         window = window_of(asked, self.public_map)
         pieces = np.array(_apart([self._columns(side) for side in window.across]), dtype=np.int64).reshape(-1, 4)
         return box_runs(self.offsets, self.columns, self._rows(window), pieces)
@@ -164,15 +153,10 @@ class RecordIndex:
         return _limits(window.up, cells.south, cells.north, per_unit=cells.up, steps=cells.rows)
 
 
-def _squared(circle: Circle) -> tuple[float, float, float, float]:
-    # squared here, because Python's power may round otherwise than a product
-    return circle.x, circle.y, circle.radius, circle.radius**2
-
-
-def _stretches(batch: Ints) -> Iterator[tuple[int, int]]:
-    """Yield the first and one past the last place of each stretch of equal numbers."""
-    edges = [0, *(np.flatnonzero(np.diff(batch)) + 1).tolist(), len(batch)]
-    yield from pairwise(edges)
+def _squared(circle: Range) -> Floats:
+    """Return a circle's x, y, radius, and its square, taken here because Python's power may round otherwise."""
+    assert isinstance(circle, Circle)  # noqa: S101  asked for circles only
+    return np.array((circle.x, circle.y, circle.radius, circle.radius**2))
 
 
 def _limits(side: Side, low: float, high: float, *, per_unit: float, steps: int) -> Limits:

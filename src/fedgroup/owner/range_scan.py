@@ -251,30 +251,38 @@ def rows_of(runs: Runs) -> tuple[Ints, Bools]:
 
 
 @numba.njit(cache=True)
-def candidates_in_circles(offsets: Ints, cells: Cells, circles: Floats) -> Ints:
-    """Return for each circle how many records its runs hold."""
-    result = np.empty(len(circles), dtype=np.int64)
-    for i in range(len(circles)):
-        result[i] = candidates_in(circle_runs(offsets, cells, circle=circles[i]))
-    return result
+def codes_in_circle(offsets: Ints, cells: Cells, x: Floats, y: Floats, code: Codes, circle: Floats) -> Codes:
+    """Return the owners' codes of the records in a circle on a plane."""
+    runs = circle_runs(offsets, cells, circle=circle)
+    codes = np.empty(candidates_in(runs), dtype=np.int32)
+    at = 0
+    for run in runs:
+        at = _take_tested(codes, at, x=x, y=y, code=code, circle=circle, start=run[0], stop=run[1])
+        sure = run[2] - run[1]
+        codes[at : at + sure] = code[run[1] : run[2]]
+        at = _take_tested(codes, at + sure, x=x, y=y, code=code, circle=circle, start=run[2], stop=run[3])
+    return codes[:at]
 
 
 @numba.njit(cache=True)
-def codes_in_circles(
-    offsets: Ints, cells: Cells, x: Floats, y: Floats, code: Codes, circles: Floats, most: int
-) -> tuple[Codes, Ints]:
-    """Return the owners' codes of the records in each circle, one circle after the other, and where each ends."""
-    codes, ends = np.empty(most, dtype=np.int32), np.empty(len(circles), dtype=np.int64)
-    at = 0
-    for i in range(len(circles)):
-        circle = circles[i]
-        for run in circle_runs(offsets, cells, circle=circle):
-            at = _take_tested(codes, at, x=x, y=y, code=code, circle=circle, start=run[0], stop=run[1])
-            sure = run[2] - run[1]
-            codes[at : at + sure] = code[run[1] : run[2]]
-            at = _take_tested(codes, at + sure, x=x, y=y, code=code, circle=circle, start=run[2], stop=run[3])
-        ends[i] = at
-    return codes[:at], ends
+def count_in_circle(offsets: Ints, cells: Cells, x: Floats, y: Floats, circle: Floats) -> int:
+    """Return how many records lie in a circle on a plane."""
+    total = 0
+    for run in circle_runs(offsets, cells, circle=circle):
+        total += run[2] - run[1]
+        total += _count_tested(x, y, circle=circle, start=run[0], stop=run[1])
+        total += _count_tested(x, y, circle=circle, start=run[2], stop=run[3])
+    return total
+
+
+@numba.njit(cache=True)
+def _count_tested(x: Floats, y: Floats, circle: Floats, start: int, stop: int) -> int:
+    """Return how many of some records lie in the circle, by the test of `PublicMap.contains`."""
+    total = 0
+    for row in range(start, stop):
+        dx, dy = x[row] - circle[0], y[row] - circle[1]
+        total += dx * dx + dy * dy < circle[3]
+    return total
 
 
 @numba.njit(cache=True)

@@ -13,7 +13,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.messages import MaskedAnswers, NoisyAnswers, NoisyVectors, Partition, RangeQuery
 from fedgroup.owner.comparing import ComparingOwners
-from fedgroup.owner.counting import Ints, contributing, count_vectors, found_units, sum_by, sum_through
+from fedgroup.owner.counting import Ints, contributing, count_vectors, found_units, sum_by, total_units
 from fedgroup.owner.identity import Codes
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records, require_degrees
@@ -21,9 +21,10 @@ from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import (
+    Disclosed,
     disclose_to_leader,
     release_masked,
-    release_sums,
+    release_sum,
     release_vectors,
     scale_of_noise,
     scales_of,
@@ -54,6 +55,14 @@ class AnswerTerms:
     def trusted(self) -> Codes:
         """The groups that are not masked."""
         return np.flatnonzero(~self.partition.is_masked).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Exact:
+    """The exact answer: what the leaders of trusted groups get in all, and each masked member's own."""
+
+    to_leaders: Disclosed
+    hidden: Mapping[str, Ints]
 
 
 class DataOwners:
@@ -106,11 +115,10 @@ class DataOwners:
         Asked several times, it releases and charges as many independent answers.
         """
         self._require_drawable(query, terms)
-        code, units = self._found(query)
+        self._questions += 1
+        exact = self._exact(query, terms)
         cost = self._ledger.charge(charges)
-        sums = _leaders_sums(code, units, terms)
-        hidden = _members_sums(code, units, terms)
-        return [self._release(sums, hidden, query, terms) for _ in range(times)], cost
+        return [self._release(exact, query, terms) for _ in range(times)], cost
 
     def answer_many(
         self, queries: Sequence[RangeQuery], terms: AnswerTerms, *, charges: Sequence[Charge]
@@ -119,20 +127,21 @@ class DataOwners:
         for query in queries:
             self._require_drawable(query, terms)
         cost = self._ledger.charge(charges)
-        return [
-            self._release(_leaders_sums(code, units, terms), _members_sums(code, units, terms), query, terms)
-            for query, (code, units) in zip(queries, self._indexed().partials_of_many(queries), strict=True)
-        ], cost
+        self._questions += len(queries)
+        return [self._release(self._exact(query, terms), query, terms) for query in queries], cost
 
-    def _found(self, query: RangeQuery) -> tuple[Codes, dict[str, Ints]]:
-        """Return the owners of the records in range and what each record adds; from the third question on by index."""
-        self._questions += 1
-        if self._index is None and self._questions < QUESTIONS_BEFORE_INDEX:
-            return found_units(self._records, query, self._map)
-        return self._indexed().partials(query)
+    def _exact(self, query: RangeQuery, terms: AnswerTerms) -> _Exact:
+        """Return the exact answers, per owner only where masked groups need them."""
+        index = self._ready_index()
+        if terms.masked is None:
+            totals = total_units(self._records, query, self._map) if index is None else index.totals(query)
+            return _Exact(disclose_to_leader(totals), {})
+        code, units = found_units(self._records, query, self._map) if index is None else index.partials(query)
+        return _Exact(disclose_to_leader(_leaders_total(code, units, terms)), _members_sums(code, units, terms))
 
-    def _indexed(self) -> RecordIndex:
-        if self._index is None:
+    def _ready_index(self) -> RecordIndex | None:
+        """Return the index, from the third question on."""
+        if self._index is None and self._questions >= QUESTIONS_BEFORE_INDEX:
             self._index = RecordIndex.build(self._records, self._map, most=self._protection.max_records)
         return self._index
 
@@ -144,12 +153,16 @@ class DataOwners:
         if terms.masked is not None and self._noise.continuous:
             raise InvalidInput("masked groups need noise in whole numbers; floating-point noise cannot be shared")
 
-    def _release(
-        self, sums: Mapping[str, Ints], hidden: Mapping[str, Ints], query: RangeQuery, terms: AnswerTerms
-    ) -> NoisyAnswers:
-        heard = terms.partition.owners
-        noisy = release_sums(sums, query=query, protection=self._protection, noise=self._noise, heard=heard)
-        return noisy if terms.masked is None else replace(noisy, masked=self._masked(hidden, query, terms.masked))
+    def _release(self, exact: _Exact, query: RangeQuery, terms: AnswerTerms) -> NoisyAnswers:
+        noisy = release_sum(
+            exact.to_leaders.partials,
+            groups=len(terms.trusted),
+            query=query,
+            protection=self._protection,
+            noise=self._noise,
+            heard=terms.partition.owners,
+        )
+        return noisy if terms.masked is None else replace(noisy, masked=self._masked(exact.hidden, query, terms.masked))
 
     def _masked(self, hidden: Mapping[str, Ints], query: RangeQuery, groups: MaskedGroups) -> MaskedAnswers:
         """Run one masked round, with an id that was never used and fresh shares of noise."""
@@ -171,21 +184,15 @@ class DataOwners:
         return MaskedAnswers(values, groups.labels, groups.groups, groups.noises)
 
 
-def _leaders_sums(code: Codes, units: Mapping[str, Ints], terms: AnswerTerms) -> dict[str, Ints]:
-    """Let each trusted group's leader add up what its members disclose to it; an owner alone leads itself."""
-    if terms.masked is not None:
-        open_to_leader = ~terms.partition.is_masked[terms.group_of_seat[code]]
-        code, units = code[open_to_leader], {part: values[open_to_leader] for part, values in units.items()}
-    disclosed = disclose_to_leader(units).partials
-    groups = terms.partition.groups
-    sums = {part: sum_through(terms.group_of_seat, code, values, groups) for part, values in disclosed.items()}
-    return sums if terms.masked is None else {part: values[terms.trusted] for part, values in sums.items()}
+def _leaders_total(code: Codes, units: Mapping[str, Ints], terms: AnswerTerms) -> dict[str, int]:
+    """Let the leaders of trusted groups add up what their members disclose to them; an owner alone leads itself."""
+    open_to_leader = ~terms.partition.is_masked[terms.group_of_seat[code]]
+    return {part: int(values[open_to_leader].sum()) for part, values in units.items()}
 
 
 def _members_sums(code: Codes, units: Mapping[str, Ints], terms: AnswerTerms) -> dict[str, Ints]:
     """Return the exact answers of the members of masked groups; members without records here answer 0."""
-    if terms.masked is None:
-        return {}
+    assert terms.masked is not None  # noqa: S101  asked for by masked groups only
     seats = terms.seats[code]
     owners = terms.partition.owners
     return {part: sum_by(seats, values, owners)[terms.masked.members] for part, values in units.items()}

@@ -34,6 +34,14 @@ def draw_discrete_laplace(stream: Keystream, scale: Fraction, count: int) -> Int
     return draw_by_rejection(stream, scale, count)
 
 
+def draw_discrete_laplace_sum(stream: Keystream, scale: Fraction, count: int) -> int:
+    """Return the sum of the same `count` draws."""
+    require_drawable(scale)
+    if scale <= LARGEST_TABLE_SCALE:
+        return _table(scale).draw_sum(stream, count)
+    return int(draw_by_rejection(stream, scale, count).sum())
+
+
 def require_drawable(scale: Fraction) -> None:
     """Refuse scales whose noise or exact fraction leaves 64 bits."""
     fits = scale <= LARGEST_TABLE_SCALE or (scale <= LARGEST_SCALE and scale.numerator < LARGEST_TERM)

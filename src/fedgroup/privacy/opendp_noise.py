@@ -32,6 +32,10 @@ class OpenDPNoise:
         noisy = dp.m.make_laplace(*vector, scale=float(safe))([0] * count)
         return np.array(noisy, dtype=np.int64)
 
+    def laplace_sum(self, scale: Fraction, count: int) -> int:
+        """Return the sum of `count` independent noises."""
+        return int(self.laplace(scale, count).sum())
+
     def laplace_shares(self, scale: Fraction, parts: int, count: int) -> NoReturn:
         """Refuse: OpenDP has no negative binomial."""
         asked = f"{count} shares in {parts} parts of scale {scale}"

@@ -1,6 +1,6 @@
 """The turnstile: the one place through which anything made from records leaves its owner.
 
-`release_vectors` and `release_sums` add noise, and what they return may be shown to anyone; so may what
+`release_vectors` and `release_sum` add noise, and what they return may be shown to anyone; so may what
 `release_masked` returns, of which only sums over whole groups mean anything. `disclose_to_leader` adds none: it is
 the paper's trusted group, and what it returns may be shown to one leader only. Budgets are charged by the caller,
 before it comes here.
@@ -29,11 +29,11 @@ _CHUNK = 1 << 20
 
 
 class Disclosed:
-    """Exact partial answers on their way to the leader of a trusted group; they do not print."""
+    """An exact partial answer on its way to the leader of a trusted group; it does not print."""
 
     __slots__ = ("partials",)
 
-    def __init__(self, partials: Mapping[str, Ints]) -> None:
+    def __init__(self, partials: Mapping[str, int]) -> None:
         self.partials = partials
 
     def __repr__(self) -> str:
@@ -80,19 +80,22 @@ def _wide_enough(noisy: npt.NDArray[Any], released: npt.NDArray[Any]) -> npt.NDA
     return noisy.astype(np.promote_types(noisy.dtype, width), copy=False)
 
 
-def release_sums(
-    exact: Mapping[str, Ints], *, query: RangeQuery, protection: Protection, noise: NoiseSource, heard: int
+def release_sum(
+    exact: Mapping[str, int], *, groups: int, query: RangeQuery, protection: Protection, noise: NoiseSource, heard: int
 ) -> NoisyAnswers:
-    """Return each group's exact sums with one Laplace noise per group and part.
+    """Return the exact sums over some disjoint groups with one Laplace noise per group and part, added up.
 
-    Requires:  groups are disjoint; `exact[part][g]` is the whole-unit sum over group g, computed for every group,
-               whether or not anything of it lies in the range.
-    Guarantee: the result is `query.epsilon`-differentially private: each part is calibrated to its share of it.
+    A leader does this for its group. A host of many groups does it for all at once: the sum of their noisy sums is
+    the same number, and shows less than each of them would.
+
+    Requires:  `exact[part]` is the whole-unit sum over all the groups; `groups` counts those with nothing in range too.
+    Guarantee: the result is `query.epsilon`-differentially private: each part is calibrated to its share of it, and
+               holds at least one whole noise of each group.
     Proof:     docs/guarantees.md#counts
     """
     scales = scales_of(query, protection)
-    noisy = {part: sums + noise.laplace(scales[part], len(sums)) for part, sums in exact.items()}
-    return NoisyAnswers(noisy, scales, noise.continuous, heard)
+    noisy = {part: total + noise.laplace_sum(scales[part], groups) for part, total in exact.items()}
+    return NoisyAnswers(noisy, scales, noise.continuous, noises=groups, heard=heard)
 
 
 def release_masked(
@@ -119,12 +122,12 @@ def _shares(scale: Fraction, parts: Ints, noise: NoiseSource) -> Ints:
     return shares
 
 
-def disclose_to_leader(partials: Mapping[str, Ints]) -> Disclosed:
-    """Return owners' exact partial answers, for the leaders of their trusted groups.
+def disclose_to_leader(partials: Mapping[str, int]) -> Disclosed:
+    """Return an owner's exact partial answer for the leader of its trusted group; of a host of many, their sum.
 
     Requires:  every owner consented to the named members of its group.
     Guarantee: none towards the leader, who sees exact partial answers (R2 does not hold towards it); everyone else
-               sees only what the leader passes to `release_sums`.
+               sees only what the leader passes to `release_sum`.
     Proof:     docs/guarantees.md#trusted-groups
     """
     return Disclosed(partials)

@@ -44,12 +44,24 @@ class TableSampler:
 
     def draw(self, stream: Keystream, count: int) -> npt.NDArray[np.int64]:
         """Return `count` independent draws."""
+        drawn, undecided, decided = self._draw(stream, count)
+        wide = drawn.astype(np.int64)
+        wide[undecided] = decided
+        return wide
+
+    def draw_sum(self, stream: Keystream, count: int) -> int:
+        """Return the sum of what `draw` would return, without widening every draw."""
+        drawn, undecided, decided = self._draw(stream, count)
+        return int(drawn.sum(dtype=np.int64)) - len(undecided) * int(_UNDECIDED) + int(decided.sum())
+
+    def _draw(
+        self, stream: Keystream, count: int
+    ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the draws that 16 bits decide, the places of the others, and these decided by more bits."""
         first_bits = stream.words(count, np.uint16)
-        drawn: npt.NDArray[np.int64] = self._by_first_bits[first_bits].astype(np.int64)
+        drawn: npt.NDArray[np.int16] = np.take(self._by_first_bits, first_bits)
         undecided = np.flatnonzero(drawn == _UNDECIDED)
-        if len(undecided):
-            drawn[undecided] = self._draw_by_64_bits(stream, first_bits[undecided])
-        return drawn
+        return drawn, undecided, self._draw_by_64_bits(stream, first_bits[undecided])
 
     def _draw_by_64_bits(self, stream: Keystream, first_bits: npt.NDArray[np.uint16]) -> npt.NDArray[np.int64]:
         more = stream.words(len(first_bits), np.uint64) >> np.uint64(16)

@@ -100,8 +100,8 @@ class Provider:
 
     def combine(self, answers: NoisyAnswers) -> NoisyTotals:
         """Return the sum of all groups' noisy answers; of masked groups only sums over all members mean anything."""
-        totals = {part: values.sum().item() for part, values in answers.parts.items()}
-        noises: float = len(next(iter(answers.parts.values())))
+        totals = dict(answers.parts)
+        noises: float = answers.noises
         masked = answers.masked
         if masked is not None:
             sums = sums_of_masked(masked.values, masked.labels, masked.groups).sum(axis=0)
