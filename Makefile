@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs demo test test-gpu test-spu bench build check clean
+.PHONY: help docs results demo test test-gpu test-spu bench build check clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -24,7 +24,7 @@ $(VENV)/.base: $(VENV)/.created pyproject.toml
 	@touch $@
 
 $(VENV)/.everything: $(VENV)/.created pyproject.toml
-	$(PIP) --editable '.[frames,opendp]' --group dev
+	$(PIP) --editable '.[frames,opendp,cluster]' --group dev
 	@touch $@ $(VENV)/.base
 
 docs: build  ## draw the README's pictures and write the command reference anew
@@ -33,6 +33,11 @@ docs: build  ## draw the README's pictures and write the command reference anew
 
 demo: $(VENV)/.base  ## a city of 1,000 owners, every method, a table and pictures (installs the base only)
 	$(BIN)/fedgroup demo
+
+results: build  ## every experiment on the check-ins in DATA=FOLDER, and docs/results.md and the README's table from them
+	@test -n "$(DATA)" || { echo "say which check-ins: make results DATA=FOLDER"; exit 2; }
+	$(BIN)/fedgroup experiment all --data "$(DATA)" --out build/results
+	$(BIN)/python -m fedgroup.experiments.documents build/results
 
 build: $(VENV)/.everything  ## .venv with everything; .venv/bin/fedgroup is the command
 

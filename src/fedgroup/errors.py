@@ -5,6 +5,7 @@
     |   `-- InvalidQuery    the user: this question cannot be asked
     |-- BudgetExhausted     an owner refuses: the answer would cost more than is left
     |-- LedgerUnavailable   the ledger cannot be written now: nothing was released
+    |-- SiloUnavailable     an owner's database cannot be reached now: nothing was counted
     |-- TooFewHeard         too few members of a masked group answered: no answer
     `-- ProtocolViolation   a party sent what the protocol forbids
 
@@ -55,6 +56,12 @@ class BudgetExhausted(FedgroupError):
 
 class LedgerUnavailable(FedgroupError):
     """The ledger cannot be written now (busy, full disk, no permission); nothing was released, try later."""
+
+    exit_code = 75
+
+
+class SiloUnavailable(FedgroupError):
+    """An owner's database cannot be reached or read now; nothing was counted, try later."""
 
     exit_code = 75
 

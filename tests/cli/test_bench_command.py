@@ -14,6 +14,20 @@ def without_spu(monkeypatch):
     monkeypatch.delenv("FEDGROUP_SPU_PYTHON", raising=False)
 
 
+@pytest.fixture
+def without_gpu(monkeypatch):
+    monkeypatch.setattr("fedgroup.cli.bench.obstacle", lambda name: "no GPU" if name == "gpu" else None)
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Every bench tells one case and measures nothing."""
+    from fedgroup.bench.measuring import Report, Row
+
+    row = Row("a case", ours_s=0.5, peak_mb=1, reference="slow", reference_s=2, more={"extrapolated": True})
+    monkeypatch.setattr("fedgroup.cli.bench.run", lambda name, quick: Report(name, quick, 2, {"numpy": "2"}, (row,)))
+
+
 def test_secure_sum_names_what_is_extrapolated(fedgroup):
     facts = fedgroup("bench", "secure-sum", "--quick", "--json").json
     assert (facts["name"], facts["quick"]) == ("secure-sum", True)
@@ -40,11 +54,8 @@ def test_secure_similarity_tells_pairs_and_a_session(fedgroup):
     assert session["reference"] is None
 
 
-def test_people_read_a_table_for_each_bench(fedgroup, monkeypatch):
-    from fedgroup.bench.measuring import Report, Row
-
-    row = Row("a case", ours_s=0.5, peak_mb=1, reference="slow", reference_s=2, more={"extrapolated": True})
-    monkeypatch.setattr("fedgroup.cli.bench.run", lambda name, quick: Report(name, quick, 2, {"numpy": "2"}, (row,)))
+def test_people_read_a_table_for_each_bench(fedgroup, monkeypatch, at_once):
+    monkeypatch.setattr("fedgroup.cli.bench.obstacle", lambda name: None)
     ran = fedgroup("bench")
     assert ran.code == 0
     assert "secure-similarity: 2 cores; numpy 2\n" in ran.out
@@ -58,3 +69,21 @@ def test_an_unknown_bench_is_refused_before_anything_is_measured(fedgroup):
     ran = fedgroup("bench", "secure-sum", "nonsense")
     assert (ran.code, ran.out) == (2, "")
     assert "secure-similarity, secure-sum" in ran.err
+
+
+@pytest.mark.parametrize("arguments", [(), ("--quick",)])
+def test_all_benches_leave_out_the_one_that_cannot_run_here(fedgroup, without_gpu, at_once, arguments):
+    ran = fedgroup("bench", *arguments)
+    assert (ran.code, ran.err) == (0, "note: the bench gpu is left out: no GPU\n")
+    assert ran.out.count("a case") == len(NAMES) - 1
+
+
+def test_a_bench_asked_for_by_name_that_cannot_run_here_is_refused_before_anything_is_measured(fedgroup, without_gpu):
+    ran = fedgroup("bench", "secure-sum", "gpu")
+    assert (ran.code, ran.out, ran.err) == (2, "", "fedgroup: the bench gpu cannot run here: no GPU\n")
+
+
+def test_a_quick_bench_that_cannot_run_here_is_no_failure(fedgroup, without_gpu, at_once):
+    assert fedgroup("bench", "gpu", "--quick", "--json").json == {"benches": []}
+    several = fedgroup("bench", "gpu", "secure-sum", "--quick", "--json").json
+    assert [bench["name"] for bench in several["benches"]] == ["secure-sum"]

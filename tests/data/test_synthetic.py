@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedgroup.data import synthetic
 from fedgroup.data.files import read
 from fedgroup.data.residents import HOME, settle
 from fedgroup.data.synthetic import synthesize, write_synthetic
@@ -33,6 +34,26 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
         write_synthetic(tmp_path / name, owners=300, records_per_owner=5, seed=seed)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert (tmp_path / "a").read_bytes() != (tmp_path / "c").read_bytes()
+
+
+def test_chunks_made_in_any_order_and_more_than_once_write_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def backwards_and_again(task: Any, items: Any) -> Any:
+        items = list(items)
+        return [task(item) for item in reversed(items)] and [task(item) for item in items]
+
+    monkeypatch.setattr(synthetic, "_OWNERS_AT_ONCE", 80)
+    write_synthetic(tmp_path / "a", owners=300, records_per_owner=5, seed=7)
+    write_synthetic(tmp_path / "b", owners=300, records_per_owner=5, seed=7, run=backwards_and_again)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_chunks_have_randomness_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synthetic, "_OWNERS_AT_ONCE", 50)
+    fares = synthesize(100, records_per_owner=1, seed=7).attribute("fare")
+    assert not np.isin(fares[:50], fares[50:]).all()
+    assert len(np.unique(fares)) > 80
 
 
 def test_the_file_holds_the_city_and_its_public_facts(tmp_path: Path) -> None:

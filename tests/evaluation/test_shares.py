@@ -77,3 +77,9 @@ def test_blocks_do_not_change_the_shares(monkeypatch: pytest.MonkeyPatch) -> Non
     whole = judge(partition, vectors, threshold=0.7)
     monkeypatch.setattr(shares, "_BLOCK", 40)
     assert judge(partition, vectors, threshold=0.7) == whole
+
+
+def test_masked_groups_are_not_judged() -> None:
+    vectors = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], dtype=np.int32)
+    partition = Partition(np.array([0, 0, 1, 1]), np.array([True, False]))
+    assert judge(partition, vectors, threshold=0.5) == shares.Shares(1.0, 0.0, 0.5)

@@ -15,6 +15,7 @@ _HOME = {
     "query": "fedgroup.bench.query",
     "graph": "fedgroup.bench.graph",
     "grouping": "fedgroup.bench.grouping",
+    "gpu": "fedgroup.bench.gpu",
     "setup": "fedgroup.bench.setup",
     "growth": "fedgroup.bench.growth",
     "secure-similarity": "fedgroup.bench.secure_similarity",
@@ -24,10 +25,21 @@ _HOME = {
 NAMES = tuple(_HOME)
 
 
+def obstacle(name: str) -> str | None:
+    """Return what this machine lacks for the bench of that name, or none; the others run everywhere."""
+    if name != "gpu":
+        return None
+    from fedgroup.bench.gpu import missing
+
+    return missing()
+
+
 def run(name: str, *, quick: bool = False) -> Report:
     """Return what the bench of that name measured; a quick one shows that it runs and judges nothing."""
     if name not in _HOME:
         raise InvalidInput(f"the benches are: {', '.join(NAMES)}; got {name!r}")
+    if lacking := obstacle(name):
+        raise InvalidInput(f"the bench {name} cannot run here: {lacking}")
     from fedgroup.bench.measuring import Report, cores, versions
 
     rows = import_module(_HOME[name]).measure(quick=quick)

@@ -14,7 +14,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("fedgroup", "numpy", "numba", "cryptography", "pynacl")
+from fedgroup import __version__
+
+_PACKAGES = ("numpy", "numba", "cryptography", "pynacl", "torch", "triton")
 _STATUS = Path("/proc/self/status")
 
 
@@ -92,5 +94,6 @@ def cores() -> int:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that times depend on."""
-    return {"python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}}
+    """Return the versions that times depend on, of the packages that are installed."""
+    own = {"python": platform.python_version(), "fedgroup": __version__}
+    return own | {name: metadata.version(name) for name in _PACKAGES if any(metadata.distributions(name=name))}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fedgroup.bench import NAMES, run
+from fedgroup.bench import NAMES, obstacle, run
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import OPTIONS, OutputOptions, argument, flag
-from fedgroup.cli.output import number, print_json, print_table, result, working
+from fedgroup.cli.output import notice, number, print_json, print_table, result, working
 from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -26,13 +26,23 @@ def bench(
     asked = tuple(dict.fromkeys(names or NAMES))
     if unknown := [name for name in asked if name not in NAMES]:
         raise InvalidInput(f"the benches are: {', '.join(NAMES)}; got {unknown[0]!r}")
-    reports = [_measured(name, quick) for name in asked]
+    reports = [_measured(name, quick) for name in _possible(asked, by_name=bool(names) and not quick)]
     if output.json:
         facts = [report.as_json() for report in reports]
-        print_json(facts[0] if len(facts) == 1 else {"benches": facts})
+        print_json(facts[0] if facts and len(asked) == 1 else {"benches": facts})
         return
     for report in reports:
         _show(report)
+
+
+def _possible(asked: tuple[str, ...], *, by_name: bool) -> list[str]:
+    """Return the benches that can run here; one that cannot is left out with a note, or refused if asked `by_name`."""
+    lacking = {name: lack for name in asked if (lack := obstacle(name))}
+    for name, lack in lacking.items():
+        if by_name:
+            raise InvalidInput(f"the bench {name} cannot run here: {lack}")
+        notice(f"the bench {name} is left out: {lack}")
+    return [name for name in asked if name not in lacking]
 
 
 def _measured(name: str, quick: bool) -> Report:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from fedgroup.cli.clusters import ClusterOptions, workers_of
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.loading import mention_caps, open_federation, read_records, require_writable
 from fedgroup.cli.options import (
@@ -38,7 +39,7 @@ class GroupOptions:
     ] = None
     grid: Annotated[str, option(GROUPS, "--grid", "cells of the count vectors", "COLUMNSxROWS")] = "10x10"
     graph: Annotated[
-        str, option(GROUPS, "--graph", "topcell, noisy, hybrid, secure, or exact (evaluation)", "NAME")
+        str, option(GROUPS, "--graph", "topcell, likely, noisy, hybrid, secure, or exact (evaluation)", "NAME")
     ] = "topcell"
     threshold: Annotated[
         float, option(GROUPS, "--threshold", "for noisy and exact: join owners whose similarity is above R", "R")
@@ -54,6 +55,9 @@ class GroupOptions:
         float,
         option(GROUPS, "--false-cells", "cells per owner that noise alone may fill, for topcell and thresholded", "Q"),
     ] = 0.1
+    misplaced: Annotated[
+        float, option(GROUPS, "--misplaced", "for likely: the share of owners that may be in a wrong group", "SHARE")
+    ] = 0.02
     max_group_size: Annotated[
         int | None, option(GROUPS, "--max-group-size", "the most members a trusted group may have", "T")
     ] = None
@@ -83,31 +87,42 @@ def group(
     data: DataOptions,
     protection: ProtectionOptions,
     evaluation: EvaluationOptions,
+    work: ClusterOptions,
     output: OutputOptions,
     out: Annotated[Path | None, option(OPTIONS, "--out", "file to save the plan to (Parquet)", "PLAN.parquet")] = None,
     evaluate: Annotated[bool, flag(EVALUATION, "--evaluate", "add how many were grouped wrongly")] = False,
 ) -> None:
     """Group owners whose records lie in the same places, so that each group needs one noise only."""
-    settings = _settings(how)
+    settings = _settings(how) | {"shared": work.shared}
     if out is not None:
         require_writable(out)
+    if work.cluster is not None:
+        _require_blocks(how)
     records = read_records(data, evaluation)
-    started = time.perf_counter()
-    with open_federation(records, domain=data.domain, protection=protection, evaluation=evaluation) as federation:
-        with working("grouping owners"):
-            plan = federation.group(**settings)
-        seconds = time.perf_counter() - started
-        if out is not None:
-            plan.save(out)
-        if plan.epsilon:
-            mention_caps(federation, protection)
-        facts = _facts(plan, private=plan.private and not evaluate, seconds=seconds)
-        facts |= federation.judge(plan, threshold=how.threshold) if evaluate else {}
+    with workers_of(work.cluster) as executor:
+        started = time.perf_counter()
+        with open_federation(records, domain=data.domain, protection=protection, evaluation=evaluation) as federation:
+            with working("grouping owners"):
+                plan = federation.group(**settings, executor=executor)
+            seconds = time.perf_counter() - started
+            if out is not None:
+                plan.save(out)
+            if plan.epsilon:
+                mention_caps(federation, protection)
+            facts = _facts(plan, private=plan.private and not evaluate, seconds=seconds)
+            facts |= federation.judge(plan, threshold=how.threshold) if evaluate else {}
     _say(facts, plan, out, as_json=output.json)
 
 
 def _settings(how: GroupOptions) -> dict[str, Any]:
     return vars(how) | {"grid": parse_grid(how.grid), "owner_limits": _owner_limits(how.owner_limits)}
+
+
+def _require_blocks(how: GroupOptions) -> None:
+    """Refuse a graph that workers cannot share, before the cluster is opened."""
+    from fedgroup.provider.settings import require_blocks
+
+    require_blocks(how.graph, how.device)
 
 
 def _owner_limits(path: Path | None) -> dict[Any, int] | None:

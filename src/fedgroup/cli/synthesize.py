@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+from fedgroup.cli.clusters import Cluster, workers_of
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import OPTIONS, OutputOptions, argument, option
 from fedgroup.cli.output import print_json, result, working
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+_CHUNKS_AHEAD = 16
+"""How many chunks of 50,000 owners workers may be ahead of the file."""
 
 
 @grouped
@@ -20,16 +28,27 @@ def synthesize(
         int, option(OPTIONS, "--records-per-owner", "records per owner, on average", "K")
     ] = 20,
     seed: Annotated[int, option(OPTIONS, "--seed", "same seed, same file", "S")] = 0,
+    cluster: Cluster = None,
 ) -> None:
     """Write a synthetic city: districts, households, colleagues, fares and times, with its public domain."""
-    with working(f"building a city of {owners:,} owners"):
-        from fedgroup.data.city import SIZE_M
-        from fedgroup.data.synthetic import write_synthetic
+    from fedgroup.data.city import SIZE_M
 
-        write_synthetic(out, owners=owners, records_per_owner=records_per_owner, seed=seed)
+    with workers_of(cluster) as executor, working(f"building a city of {owners:,} owners"):
+        _write(out, executor, owners=owners, records_per_owner=records_per_owner, seed=seed)
     if output.json:
         print_json({"file": str(out), "owners": owners, "domain": [0, 0, SIZE_M, SIZE_M], "seed": seed})
         return
     file, centre = shlex.quote(str(out)), f"{SIZE_M / 2:g},{SIZE_M / 2:g}"
     result.print(f"{out}: {owners:,} owners in a city of {SIZE_M / 1000:g} x {SIZE_M / 1000:g} km")
     result.print(f"try: fedgroup count {file} --near {centre} --within 500 --epsilon 0.3")
+
+
+def _write(out: Path, executor: Executor | None, **city: Any) -> None:
+    from fedgroup.data.synthetic import write_synthetic
+
+    if executor is None:
+        write_synthetic(out, **city)
+        return
+    from fedgroup.cluster.ordered import in_order
+
+    write_synthetic(out, **city, run=partial(in_order, executor, ahead=_CHUNKS_AHEAD))

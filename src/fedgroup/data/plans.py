@@ -23,6 +23,7 @@ from fedgroup.owner.identity import OwnerIds, as_ids, ascending, positions
 
 _FORMAT = "fedgroup plan"
 _VERSION = 1
+_FROM_NOISE = ("noisy", "topcell", "likely", "hybrid", "secure")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,7 +173,7 @@ def _stored_grouping(header: Mapping[str, Any], partition: Partition) -> Groupin
     if not (sound and (edges is None or type(edges) is int)):
         raise InvalidInput("the plan's metadata is damaged; make the plan again")
     settings = header["settings"]
-    from_noise = settings.get("graph") in ("noisy", "topcell", "hybrid", "secure") and settings.get("protection")
+    from_noise = settings.get("graph") in _FROM_NOISE and settings.get("protection")
     free = settings.get("graph") == "secure"
     if header["private"] and not (from_noise and (free or header["epsilon_nano"] > 0)):
         raise InvalidInput("the plan calls itself private but was not made from noisy vectors; make the plan again")

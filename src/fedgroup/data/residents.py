@@ -31,6 +31,11 @@ class Residents:
     def __len__(self) -> int:
         return len(self.x)
 
+    def part(self, first: int, last: int) -> Residents:
+        """Return the owners first..last, as far as there are any."""
+        some = slice(first, last)
+        return Residents(self.x[some], self.y[some], self.shares[some], self.household[some])
+
 
 @dataclass(frozen=True)
 class _Sites:

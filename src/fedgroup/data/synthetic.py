@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,7 @@ from fedgroup.errors import InvalidInput
 from fedgroup.owner.records import Records
 from fedgroup.space import Box
 
-_GENERATOR_VERSION = 1
+_GENERATOR_VERSION = 2
 _MONDAY_S = 1_767_571_200  # 2026-01-05T00:00 UTC
 _WEEKS = 4
 _HOURS = 7 * 24
@@ -42,11 +44,24 @@ class _Chunk:
     seconds: Ints
 
 
+class _Some(NamedTuple):
+    """Some owners of a city, from `first` on, with the randomness that is theirs alone."""
+
+    rng: np.random.Generator
+    people: Residents
+    first: int
+    records_per_owner: int
+
+
+Run = Callable[[Callable[[_Some], _Chunk], Iterable[_Some]], Iterable[_Chunk]]
+"""What `map` does: apply a function to one thing after the other, and give the results in order."""
+
+
 def synthesize(owners: int, *, records_per_owner: int = 20, seed: int = 0, size_m: float = SIZE_M) -> Records:
     """Return the records of a city of `owners` people on a square of `size_m` metres."""
     if not (np.isfinite(size_m) and size_m >= 1_000):
         raise InvalidInput(f"size_m must be at least 1000 metres, got {size_m}")
-    chunks = list(_chunks(owners, records_per_owner=records_per_owner, seed=seed))
+    chunks = [_lives(some) for some in _city(owners, records_per_owner=records_per_owner, seed=seed)]
     columns = {name: np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in _Chunk.__annotations__}
     return Records(
         owner=columns["owner"],
@@ -59,9 +74,14 @@ def synthesize(owners: int, *, records_per_owner: int = 20, seed: int = 0, size_
     )
 
 
-def write_synthetic(path: str | os.PathLike[str], *, owners: int, records_per_owner: int = 20, seed: int = 0) -> None:
-    """Write the records of a city as a Parquet file that states its domain; equal arguments give equal bytes."""
-    chunks = _chunks(owners, records_per_owner=records_per_owner, seed=seed)
+def write_synthetic(
+    path: str | os.PathLike[str], *, owners: int, records_per_owner: int = 20, seed: int = 0, run: Run = map
+) -> None:
+    """Write the records of a city as a Parquet file that states its domain; equal arguments give equal bytes.
+
+    `run` does as `map` does, wherever it likes: the file is the same.
+    """
+    city = _city(owners, records_per_owner=records_per_owner, seed=seed)
     facts = {"domain": [0.0, 0.0, SIZE_M, SIZE_M], "lonlat": False, "owners": owners, "seed": seed}
     header = header_of({**facts, "format": "fedgroup records", "generator": _GENERATOR_VERSION})
     schema = pa.schema(
@@ -82,7 +102,7 @@ def write_synthetic(path: str | os.PathLike[str], *, owners: int, records_per_ow
         "data_page_version": "1.0",
     }
     with replacing(path) as draft, pq.ParquetWriter(draft, schema, **options) as writer:
-        for chunk in chunks:
+        for chunk in run(_lives, city):
             writer.write_table(_as_table(chunk, schema))
 
 
@@ -91,17 +111,20 @@ def _as_table(chunk: _Chunk, schema: pa.Schema) -> pa.Table:
     return pa.table([pa.array(column).cast(kind) for column, kind in zip(columns, schema.types, strict=True)], schema)
 
 
-def _chunks(owners: int, *, records_per_owner: int, seed: int) -> Iterator[_Chunk]:
+def _city(owners: int, *, records_per_owner: int, seed: int) -> Iterator[_Some]:
     _require_whole(owners, "owners", least=1, most=MOST_OWNERS)
     _require_whole(records_per_owner, "records_per_owner", least=1, most=1_000_000)
     _require_whole(seed, "seed", least=0, most=2**128)
-    return _made(owners, records_per_owner, np.random.Generator(np.random.PCG64(np.random.SeedSequence(int(seed)))))
+    return _settled(owners, records_per_owner, np.random.SeedSequence(int(seed)))
 
 
-def _made(owners: int, records_per_owner: int, rng: np.random.Generator) -> Iterator[_Chunk]:
+def _settled(owners: int, records_per_owner: int, seeds: np.random.SeedSequence) -> Iterator[_Some]:
+    """Yield the people of a city, some at a time; the first ones go on with the randomness that settled them all."""
+    rng = np.random.Generator(np.random.PCG64(seeds))
     people = settle(rng, owners)
     for first in range(0, owners, _OWNERS_AT_ONCE):
-        yield _lives(rng, people, first=first, records_per_owner=records_per_owner)
+        yield _Some(rng, people.part(first, first + _OWNERS_AT_ONCE), first, records_per_owner)
+        rng = np.random.Generator(np.random.PCG64(seeds.spawn(1)[0]))
 
 
 def _require_whole(value: int, name: str, *, least: int, most: int) -> None:
@@ -109,16 +132,16 @@ def _require_whole(value: int, name: str, *, least: int, most: int) -> None:
         raise InvalidInput(f"{name} must be a whole number from {least} to {most}, got {value!r}")
 
 
-def _lives(rng: np.random.Generator, people: Residents, *, first: int, records_per_owner: int) -> _Chunk:
-    """Return four weeks of the owners from `first` on: how often each was where, when, and at what fare."""
-    some = slice(first, first + _OWNERS_AT_ONCE)
-    shares = people.shares[some]
-    visits = rng.multinomial(_record_counts(rng, len(shares), records_per_owner), shares).ravel()
-    slot = np.repeat(np.tile(np.arange(SLOTS), len(shares)), visits)
-    owner = np.repeat(np.repeat(np.arange(first, first + len(shares)), SLOTS), visits)
+def _lives(some: _Some) -> _Chunk:
+    """Return four weeks of some owners: how often each was where, when, and at what fare."""
+    rng = deepcopy(some.rng)  # the same again if this is done twice
+    people, first = some.people, some.first
+    visits = rng.multinomial(_record_counts(rng, len(people), some.records_per_owner), people.shares).ravel()
+    slot = np.repeat(np.tile(np.arange(SLOTS), len(people)), visits)
+    owner = np.repeat(np.repeat(np.arange(first, first + len(people)), SLOTS), visits)
     seconds = _seconds(rng, slot)
     order = np.argsort(owner * (_WEEKS * _HOURS * 3600) + seconds, kind="stable")
-    x, y = (_seen_near(rng, np.repeat(place[some].ravel(), visits)) for place in (people.x, people.y))
+    x, y = (_seen_near(rng, np.repeat(place.ravel(), visits)) for place in (people.x, people.y))
     return _Chunk(
         owner=owner,  # in this order already
         x=x[order],

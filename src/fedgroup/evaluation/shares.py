@@ -14,7 +14,7 @@ _BLOCK = 1 << 22
 
 @dataclass(frozen=True)
 class Shares:
-    """How far a grouping is from the truth.
+    """How far the groups that are not masked are from the truth; masked ones show nobody anything.
 
     `false_pair_share`: in-group pairs not truly above the threshold, among all in-group pairs. One large true group
     hides many wrong owners in it.
@@ -33,7 +33,9 @@ def judge(partition: Partition, vectors: npt.NDArray[np.int32], *, threshold: fl
     order = np.argsort(partition.labels, kind="stable")
     ends = np.cumsum(partition.sizes)
     pairs = similar = misplaced = strangers = 0
-    for start, end in zip(ends - partition.sizes, ends, strict=True):
+    for start, end, masked in zip(ends - partition.sizes, ends, partition.is_masked, strict=True):
+        if masked:
+            continue
         size = int(end - start)
         friends = _friends(vectors[order[start:end]], threshold) if size > 1 else np.zeros(1, dtype=np.int64)
         pairs += size * (size - 1) // 2

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any, Self, Unpack
 
@@ -13,8 +13,8 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.methods import MOST_METHODS, Method, choose_method, require_own_plan
-from fedgroup.federation.opening import agreed_domain, noise_name, opened_ledger, unpacked
-from fedgroup.federation.planning import Planner, owner_limits_of
+from fedgroup.federation.opening import SomeLedger, agreed_domain, noise_name, opened_ledger, unpacked
+from fedgroup.federation.planning import Folder, Planner, owner_limits_of
 from fedgroup.federation.price import charges_of, notes_of
 from fedgroup.federation.questions import Details, range_query, require_known
 from fedgroup.federation.repeats import from_store, repeat_key, to_store
@@ -30,8 +30,6 @@ from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import Algorithm, Graph, GroupingSettings
 from fedgroup.provider.similarity import Estimate
 from fedgroup.space import Box, Grid, PublicMap, Range
-from fedgroup.storage.memory import MemoryLedger
-from fedgroup.storage.sqlite import SQLiteLedger
 from fedgroup.user import role as user
 
 
@@ -49,7 +47,7 @@ class Federation:
         domain: Box | None = None,
         *,
         budget: float | None = None,
-        ledger: str | os.PathLike[str] | SQLiteLedger | MemoryLedger | None = None,
+        ledger: SomeLedger | None = None,
         lonlat: bool | None = None,
         neighbours: Neighbours = "add-remove",
         unit: Unit = "record",
@@ -135,14 +133,17 @@ class Federation:
         max_group_size: int | None = None,
         owner_limits: Mapping[Any, int] | None = None,
         false_cells: float = 0.1,
+        misplaced: float = 0.02,
         leftovers: str = "alone",
         cohort_size: int = 50,
         lower: float | None = None,
         upper: float | None = None,
         comparisons: int | None = None,
         device: str = "cpu",
+        executor: Executor | None = None,
+        shared: Folder | None = None,
     ) -> Plan:
-        """Return a plan that puts similar owners into groups.
+        """Return a plan that puts similar owners into groups; an executor's workers find who is similar, in `shared`.
 
         It costs `epsilon`; the graph `exact` costs nothing and is not private, the graph `secure` costs nothing and
         reveals one bit per pair that is compared, `hybrid` does both: a plan's guarantee says what it is worth.
@@ -153,6 +154,7 @@ class Federation:
             algorithm=algorithm,
             threshold=threshold,
             false_cells=false_cells,
+            misplaced=misplaced,
             limits=owner_limits_of(self._records.owners, max_group_size, owner_limits),
             leftovers=leftovers,
             cohort_size=cohort_size,
@@ -161,7 +163,7 @@ class Federation:
             comparisons=comparisons,
             device=device,
         )
-        return self._planner.plan(settings, grid if isinstance(grid, Grid) else self.map.grid(*grid), epsilon)
+        return self._planner.plan(settings, grid, epsilon, executor=executor, shared=shared)
 
     def judge(self, plan: Plan, *, threshold: float) -> dict[str, float]:
         """Return the shares of falsely joined pairs and misplaced owners, judged by exact records: not private."""
@@ -231,10 +233,7 @@ class Federation:
         cost = self.ledger.price(self._charges(query, how, repeat))
         left = left_of(self.ledger.cap, self.ledger.spent())
         errors = user.expect(
-            query,
-            scales=scales_of(query, self.protection),
-            noises=how.noises,
-            continuous=self._noise.continuous,
+            query, scales=scales_of(query, self.protection), noises=how.noises, continuous=self._noise.continuous
         )
         return Expectation(
             kind=kind,

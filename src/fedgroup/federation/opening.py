@@ -13,6 +13,8 @@ from fedgroup.space import Box
 from fedgroup.storage.memory import MemoryLedger
 from fedgroup.storage.sqlite import SQLiteLedger
 
+SomeLedger = str | os.PathLike[str] | SQLiteLedger | MemoryLedger
+
 
 def unpacked(given: Records | RecordIndex) -> tuple[Records, RecordIndex | None]:
     """Return the records, and their index if that was given."""
@@ -33,7 +35,7 @@ def agreed_domain(records: Records, domain: Box | None) -> Box:
     return agreed
 
 
-def opened_ledger(ledger: str | os.PathLike[str] | SQLiteLedger | MemoryLedger | None) -> SQLiteLedger | MemoryLedger:
+def opened_ledger(ledger: SomeLedger | None) -> SQLiteLedger | MemoryLedger:
     """Return the ledger given, the one in the file given, or one in memory."""
     if ledger is None:
         return MemoryLedger()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
+from fedgroup.cluster.graphs import Folder as Folder
+from fedgroup.cluster.graphs import joining
 from fedgroup.data.plans import Plan
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
@@ -22,8 +25,8 @@ from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.borderline import require_comparable
 from fedgroup.provider.grouping.limits import Limits
-from fedgroup.provider.role import Provider
-from fedgroup.provider.settings import COMPARED, GroupingSettings
+from fedgroup.provider.role import Join, Provider
+from fedgroup.provider.settings import COMPARED, GroupingSettings, require_blocks
 from fedgroup.space import Grid, PublicMap
 
 _COMPARED = "exact comparisons"
@@ -53,14 +56,26 @@ class Planner:
         self._ledger = ledger
         self._private = private
 
-    def plan(self, settings: GroupingSettings, grid: Grid, epsilon: float | Epsilon | None) -> Plan:
-        """Return a plan made with these settings."""
+    def plan(
+        self,
+        settings: GroupingSettings,
+        grid: tuple[int, int] | Grid,
+        epsilon: float | Epsilon | None,
+        *,
+        executor: Executor | None = None,
+        shared: Folder | None = None,
+    ) -> Plan:
+        """Return a plan made with these settings; an executor's workers compute the graph, from files in `shared`."""
+        grid = grid if isinstance(grid, Grid) else self._map.grid(*grid)
         if grid.box != self._map.domain:
             raise InvalidInput(f"the grid must cut the domain {self._map.domain.sides}, got one of {grid.box.sides}")
         if settings.graph in COMPARED:
             require_comparable(len(self._records.owners))
+        if executor is not None:
+            require_blocks(settings.graph, settings.device)
+        join = joining(executor, shared=shared)
         plan_id = secrets.token_hex(16)
-        grouping = self._grouping(settings, grid, epsilon, plan_id)
+        grouping = self._grouping(settings, grid, epsilon, plan_id, join)
         if settings.leftovers == "cohort":
             mixed = with_cohorts(grouping.partition, size=settings.cohort_size, seed=self._masks.seed)
             grouping = replace(grouping, partition=mixed)
@@ -86,7 +101,7 @@ class Planner:
         return asdict(judge(partition, vectors, threshold=threshold))
 
     def _grouping(
-        self, settings: GroupingSettings, grid: Grid, epsilon: float | Epsilon | None, plan_id: str
+        self, settings: GroupingSettings, grid: Grid, epsilon: float | Epsilon | None, plan_id: str, join: Join
     ) -> Grouping:
         if settings.graph == "exact":
             return self._exact_grouping(settings, grid)
@@ -101,7 +116,7 @@ class Planner:
         vectors = self._described(grid, cost, plan_id)
         if settings.graph == "hybrid":
             return self._compared_grouping(settings, grid, vectors)
-        return self._provider.group(vectors, settings, private=self._private)
+        return self._provider.group(vectors, settings, private=self._private, join=join)
 
     def _described(self, grid: Grid, cost: Epsilon, plan_id: str) -> NoisyVectors:
         text = f"count vectors over {grid.columns}x{grid.rows} cells, for plan {plan_id[:8]}"

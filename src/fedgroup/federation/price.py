@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from fedgroup.epsilon import NOTHING
 from fedgroup.federation.methods import Method
-from fedgroup.federation.repeats import question
 from fedgroup.messages import RangeQuery
+from fedgroup.messages.words import question
 from fedgroup.owner.records import Records
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.sensitivity import Protection

@@ -13,9 +13,9 @@ from dataclasses import asdict
 from typing import Any
 
 from fedgroup.federation.methods import Method
-from fedgroup.messages import Answer, Measure, RangeQuery
+from fedgroup.messages import Answer, RangeQuery
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.space import Circle, MultiPolygon, Polygon, PublicMap, Rectangle
+from fedgroup.space import PublicMap
 from fedgroup.space.ranges import canonical_range
 
 
@@ -66,28 +66,3 @@ def from_store(stored: Mapping[str, Any]) -> Answer:
         name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
     }
     return Answer(**fields | {"stored": True, "charged": 0.0})
-
-
-def question(query: RangeQuery) -> str:
-    """Return the question in words, as ledgers show it."""
-    what = {"count": "count", "sum": "sum of", "avg": "mean of"}[query.kind]
-    of = "" if query.measure is None else f" {query.measure.attribute} ({_clip(query.measure)})"
-    when = "" if query.since is None and query.until is None else f" from {query.since} until {query.until} us"
-    return f"{what}{of} {_where(query)}{when}"
-
-
-def _clip(measure: Measure) -> str:
-    low, high = measure.bounds
-    return f"cut to {low:g}..{high:g} in steps of {measure.step_value:g}"
-
-
-def _where(query: RangeQuery) -> str:
-    match query.range:
-        case Circle(x, y, radius):
-            return f"within {radius:g} of {x:.12g},{y:.12g}"
-        case Rectangle(west, south, east, north):
-            return f"in the rectangle {west:.12g},{south:.12g},{east:.12g},{north:.12g}"
-        case Polygon(points):
-            return f"in a polygon of {len(points)} points"
-        case MultiPolygon(parts):
-            return f"in {len(parts)} polygons"

@@ -1,7 +1,5 @@
 """Compiled loops that lay edges out as neighbour lists; apart, so that graphs can be held without a compiler."""
 
-# mypy: allow-untyped-decorators
-
 from __future__ import annotations
 
 import numba

@@ -28,6 +28,10 @@ class EdgeBlock(NamedTuple):
     degrees: Offsets
     later: Neighbours
 
+    def renamed(self, names: Neighbours) -> EdgeBlock:
+        """Return the edges with `names[i]`, ascending, for owner i."""
+        return EdgeBlock(names[self.earlier], self.degrees, names[self.later])
+
 
 @dataclass(frozen=True, eq=False)
 class SimilarityGraph:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from fedgroup.epsilon import NOTHING
 from fedgroup.errors import InvalidInput
@@ -14,13 +15,15 @@ from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.grouping import partition_graph
 from fedgroup.provider.grouping.topcell import partition_by_cell
 from fedgroup.provider.lazy_grouping import group_lazily
-from fedgroup.provider.settings import GroupingSettings
+from fedgroup.provider.profiles import likely_cells
+from fedgroup.provider.settings import PLACED, GroupingSettings
 from fedgroup.provider.similarity import noisy_graph, smallest_kept_cell, top_cells
 from fedgroup.secure.masking import sums_of_masked
 from fedgroup.secure.sign import Bits
 from fedgroup.secure.similarity import opened
 
 Compare = Callable[[int, int], tuple[Bits, Bits]]
+Join = Callable[[NoisyVectors, GroupingSettings], SimilarityGraph]
 
 CONFIDENTIAL = (
     "inputs stay confidential, but not epsilon-DP: owners in doubt were compared exactly, and the provider learned one "
@@ -35,20 +38,16 @@ GUARANTEE = (
 class Provider:
     """Groups owners and combines their groups' answers. Semi-honest: curious, but it follows the protocol."""
 
-    def group(self, vectors: NoisyVectors, settings: GroupingSettings, *, private: bool) -> Grouping:
-        """Return groups of owners whose noisy vectors are similar."""
+    def group(
+        self, vectors: NoisyVectors, settings: GroupingSettings, *, private: bool, join: Join | None = None
+    ) -> Grouping:
+        """Return groups of owners whose noisy vectors are similar; `join` makes the graph, by default here."""
         if settings.graph == "exact":
             raise InvalidInput("the exact graph needs exact vectors, which a provider never sees; it is for evaluation")
-        if settings.graph == "topcell":
-            partition = partition_by_cell(top_cells(vectors, settings.false_cells), limits=settings.limits)
+        if settings.graph in PLACED:
+            partition = partition_by_cell(_cells(vectors, settings), limits=settings.limits)
             return Grouping(partition, settings.facts(), vectors.epsilon, _stated(private), private)
-        graph = (
-            _graph_on_gpu(vectors, settings)
-            if settings.device == "cuda"
-            else noisy_graph(
-                vectors, threshold=settings.threshold, estimate=settings.estimate, false_cells=settings.false_cells
-            )
-        )
+        graph = (join or joined_here)(vectors, settings)
         grouped = partition_graph(graph, algorithm=settings.algorithm or "greedy", limits=settings.limits)
         return Grouping(
             grouped.partition, settings.facts(), vectors.epsilon, _stated(private), private, graph.edges, grouped.notes
@@ -108,6 +107,24 @@ class Provider:
             totals = {part: total + int(extra) for (part, total), extra in zip(totals.items(), sums, strict=True)}
             noises += masked.noises
         return NoisyTotals(totals, answers.scales, answers.continuous, noises=noises, heard=answers.heard)
+
+
+def joined_here(vectors: NoisyVectors, settings: GroupingSettings) -> SimilarityGraph:
+    """Return the graph of similar owners, computed by this process on the device that the settings name."""
+    if settings.device == "cuda":
+        return _graph_on_gpu(vectors, settings)
+    return noisy_graph(
+        vectors, threshold=settings.threshold, estimate=settings.estimate, false_cells=settings.false_cells
+    )
+
+
+def _cells(vectors: NoisyVectors, settings: GroupingSettings) -> npt.NDArray[np.int64]:
+    """Return the cell that each owner is placed by; -1: alone."""
+    if settings.graph == "topcell":
+        return top_cells(vectors, settings.false_cells)
+    return likely_cells(
+        vectors, false_cells=settings.false_cells, threshold=settings.threshold, misplaced=settings.misplaced
+    )
 
 
 def _graph_on_gpu(vectors: NoisyVectors, settings: GroupingSettings) -> SimilarityGraph:

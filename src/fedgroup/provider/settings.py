@@ -10,12 +10,14 @@ from fedgroup.errors import InvalidInput
 from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.similarity import Estimate
 
-Graph = Literal["topcell", "noisy", "hybrid", "secure", "exact"]
+Graph = Literal["topcell", "likely", "noisy", "hybrid", "secure", "exact"]
 Algorithm = Literal["greedy", "dsatur", "cliques"]
 
-GRAPHS = ("topcell", "noisy", "hybrid", "secure", "exact")
+GRAPHS = ("topcell", "likely", "noisy", "hybrid", "secure", "exact")
 COMPARED = ("hybrid", "secure")
 """Graphs whose edges two owners decide by secure comparison."""
+PLACED = ("topcell", "likely")
+"""These place owners by cell, without pairs."""
 ESTIMATES = ("thresholded", "debiased", "raw")
 ALGORITHMS = ("greedy", "dsatur", "cliques")
 
@@ -29,6 +31,7 @@ class GroupingSettings:
     algorithm: Algorithm | None = None
     threshold: float = 0.5
     false_cells: float = 0.1
+    misplaced: float = 0.02
     limits: Limits | None = None
     leftovers: str = "alone"
     cohort_size: int = 50
@@ -40,9 +43,9 @@ class GroupingSettings:
     def __post_init__(self) -> None:
         _require_one_of("graph", self.graph, GRAPHS)
         _require_one_of("estimate", self.estimate, ESTIMATES)
-        if self.graph == "topcell" and self.algorithm is not None:
+        if self.graph in PLACED and self.algorithm is not None:
             raise InvalidInput(
-                "the graph topcell forms its groups without an algorithm; leave it out, or use --graph noisy"
+                f"the graph {self.graph} forms its groups without an algorithm; leave it out, or use --graph noisy"
             )
         if self.algorithm is not None:
             _require_one_of("algorithm", self.algorithm, ALGORITHMS)
@@ -55,6 +58,8 @@ class GroupingSettings:
         _require_one_of("leftovers", self.leftovers, ("alone", "cohort"))
         if not 0 < self.false_cells < float("inf"):
             raise InvalidInput(f"false-cells must be a number greater than 0, got {self.false_cells}")
+        if not 0 <= self.misplaced <= 1:
+            raise InvalidInput(f"misplaced is a share of the owners, from 0 to 1, got {self.misplaced}")
 
     def _require_band(self) -> None:
         """Refuse what only compared graphs take, and limits out of order."""
@@ -86,19 +91,30 @@ class GroupingSettings:
 
     def facts(self) -> dict[str, Any]:
         """Return the settings as they are written into a plan; null where a setting has no meaning."""
-        graph_based = self.graph != "topcell"
+        graph_based = self.graph not in PLACED
         noisy = self.graph == "noisy"
         return {
             "graph": self.graph,
             "estimate": self.estimate if noisy else None,
             "algorithm": (self.algorithm or "greedy") if graph_based else None,
-            "threshold": self.threshold if graph_based else None,
+            "threshold": None if self.graph == "topcell" else self.threshold,
             "false_cells": self.false_cells if not graph_based or (noisy and self.estimate == "thresholded") else None,
+            "misplaced": self.misplaced if self.graph == "likely" else None,
             "leftovers": self.leftovers,
             "cohort_size": self.cohort_size if self.leftovers == "cohort" else None,
             "max_group_size": None if self.limits is None else self.limits.largest,
             "owner_limits": self.limits is not None and self.limits.personal is not None,
         }
+
+
+def require_blocks(graph: str, device: str) -> None:
+    """Refuse to share a graph out to workers unless it is made of blocks that can be computed apart."""
+    if graph != "noisy":
+        raise InvalidInput(
+            f"the graph {graph} has no blocks to share out; leave the executor (--cluster) out, or use --graph noisy"
+        )
+    if device != "cpu":
+        raise InvalidInput(f"workers compute on the device cpu, got {device!r}; leave one of the two out")
 
 
 def _require_one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

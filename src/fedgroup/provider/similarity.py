@@ -5,7 +5,6 @@ there (below 2^53), whatever the order of summation, so a pair at the threshold 
 blocks are cut: what is faster and less exact decides only pairs that are further from the threshold than its error.
 """
 
-# mypy: allow-untyped-decorators
 from __future__ import annotations
 
 import math
@@ -32,13 +31,19 @@ def noisy_graph(vectors: NoisyVectors, *, threshold: float, estimate: Estimate, 
     """Join every two owners whose cosine similarity, estimated from noisy vectors, is above `threshold`."""
     if estimate == "thresholded":
         return cosine_graph(kept_cells(vectors, false_cells), threshold=threshold)
+    squares = estimated_squares(vectors, estimate)
+    return SimilarityGraph.from_blocks(vectors.owners, dense_blocks(vectors.values, squares, threshold=threshold))
+
+
+def estimated_squares(vectors: NoisyVectors, estimate: Estimate) -> npt.NDArray[np.float64]:
+    """Return the squared length that each owner's exact vector is taken to have; not above 0 means: unknown."""
     squares = squared_lengths(vectors.values)
     if estimate == "debiased":
         # The noise adds its variance to every cell's square; owners with nothing left have no estimate, so no edge.
         squares -= vectors.grid.cells * DiscreteLaplace(vectors.scale).variance
     elif estimate != "raw":
         raise InvalidInput(f"estimate is thresholded, debiased or raw, got {estimate!r}")
-    return SimilarityGraph.from_blocks(vectors.owners, dense_blocks(vectors.values, squares, threshold=threshold))
+    return squares
 
 
 def cosine_graph(vectors: npt.NDArray[np.generic] | sparse.csr_array, *, threshold: float) -> SimilarityGraph:

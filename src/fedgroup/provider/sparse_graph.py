@@ -4,7 +4,6 @@ A pair's similarity is summed up in 64-bit floats from values divided by their v
 `_MARGIN`; nearer to the threshold than that, the pair is decided by the rule itself, from the undivided values.
 """
 
-# mypy: allow-untyped-decorators, no-warn-return-any
 from __future__ import annotations
 
 import math
@@ -52,19 +51,22 @@ class _Cells(NamedTuple):
     unit: Floats
 
 
-def sparse_blocks(rows: sparse.csr_array, *, threshold: float) -> Iterator[EdgeBlock]:
+def sparse_blocks(rows: sparse.csr_array, *, threshold: float, until: int | None = None) -> Iterator[EdgeBlock]:
     """Yield the pairs that share a cell and have cosine similarity above `threshold`, which is at least 0.
+
+    With `until` these are the pairs of the owners before it, with each other and with all later ones.
 
     Requires:  `rows` holds 64-bit floats, none of them 0, and each row's cells ascend.
     """
     count = rows.shape[0]
+    until = count if until is None else until
     owners, cells = _indexed(rows)
     similarity = np.zeros(count)
     marks = np.zeros(count // 64 + 1, dtype=np.uint64)
     later = np.empty(max(_BLOCK, count), dtype=np.int32)
-    degrees = np.empty(count, dtype=np.int64)
+    degrees = np.empty(until, dtype=np.int64)
     done = 0
-    while done < count:
+    while done < until:
         stop, found = _find(done, threshold, owners, cells, similarity, marks, later, degrees)
         yield EdgeBlock(np.arange(done, stop, dtype=np.int32), degrees[done:stop].copy(), later[:found].copy())
         done = stop
@@ -102,11 +104,11 @@ def _find(
 ) -> tuple[int, int]:
     """Write the later neighbours of owners from `first` on while `later` has room; return the next owner, and how many.
 
-    `similarity` and `marks` have a place for every owner and are left as they came: zero.
+    It ends where `degrees` does. `similarity` and `marks` have a place for every owner and are left as they came: zero.
     """
-    count = len(degrees)
+    count = len(similarity)
     found = 0
-    for i in range(first, count):
+    for i in range(first, len(degrees)):
         if found + count - i > len(later):
             return i, found
         began = found
@@ -119,7 +121,7 @@ def _find(
             _mark(i, threshold, owners, cells, similarity, marks)
             found = _take_marked(i, marks, later, found)
         degrees[i] = found - began
-    return count, found
+    return len(degrees), found
 
 
 @numba.njit(cache=True)

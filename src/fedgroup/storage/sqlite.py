@@ -86,14 +86,7 @@ class SQLiteLedger:
     def charge(self, charges: Sequence[Charge]) -> Epsilon:
         """Record all of `charges`, or none and raise `BudgetExhausted`; return what one owner pays at most."""
         with self._transaction() as connection:
-            require_one_protection(self._protection(connection), charges)
-            due = self._due(connection, charges)
-            before = self._spending(connection, by_name=any(charge.owners is not None for charge in due))
-            added = settle(due, cap=self.cap, before=before)
-            for charge in due:
-                self._write_entry(connection, charge)
-            self._add(connection, added)
-            return added.most
+            return self._charge(connection, charges)
 
     def price(self, charges: Sequence[Charge]) -> Epsilon:
         """Return what one owner would pay at most for `charges`, without recording them."""
@@ -135,6 +128,16 @@ class SQLiteLedger:
             self._connection = None
 
     # --- inside a transaction -----------------------------------------------------------------------------------
+
+    def _charge(self, connection: sqlite3.Connection, charges: Sequence[Charge]) -> Epsilon:
+        require_one_protection(self._protection(connection), charges)
+        due = self._due(connection, charges)
+        before = self._spending(connection, by_name=any(charge.owners is not None for charge in due))
+        added = settle(due, cap=self.cap, before=before)
+        for charge in due:
+            self._write_entry(connection, charge)
+        self._add(connection, added)
+        return added.most
 
     def _due(self, connection: sqlite3.Connection, charges: Sequence[Charge]) -> list[Charge]:
         """Leave out the setup of plans that this ledger has paid for."""

@@ -1,8 +1,6 @@
-"""The only values that travel between roles.
+"""Questions, partitions, noisy values and answers, as roles exchange them in memory.
 
-Requires:  a value made from records reaches a message only through `privacy/release.py`.
-Guarantee: every message is public (questions, partitions) or differentially private (noisy vectors, noisy answers);
-           none holds a record, an exact count or an owner's name. Owners are positions in the public roster.
+Owners are positions in the public roster; no value here holds a record, an exact count or an owner's name.
 """
 
 from __future__ import annotations
@@ -186,7 +184,7 @@ class MaskedAnswers:
 class NoisyAnswers:
     """The noisy sum of one or more groups for each part of a question, in whole units, with the noise's scale.
 
-    `noises` is how many groups it is of, each with a noise of its own; members of masked groups send theirs in `masked`.
+    `noises` is how many groups it is of, each with its own noise; members of masked groups send theirs in `masked`.
     """
 
     parts: Mapping[str, int | float]

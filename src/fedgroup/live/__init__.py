@@ -1,0 +1,1 @@
+"""The live roles: a provider and owners as asyncio processes over a network."""

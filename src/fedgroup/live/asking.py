@@ -1,0 +1,184 @@
+"""One question to all live owners: rosters are fixed before values leave, and nothing is extrapolated.
+
+alone     Ask -> Noisy
+trusted   Ask -> members write to their leader, all say Ready -> Go to the leader -> Noisy
+masked    Ask -> Ready -> Go with the roster to its members -> Masked; one silent member spoils the group's round,
+          which is run once more with a new id, fresh masks and fresh noise, and is charged again
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fedgroup.errors import TooFewHeard
+from fedgroup.live.desk import Desk
+from fedgroup.live.plans import LiveGroup, LivePlan
+from fedgroup.live.replies import Replies
+from fedgroup.messages import NoisyTotals, RangeQuery
+from fedgroup.messages.asked import Ask, Go
+from fedgroup.messages.said import Masked, Noisy, Ready
+from fedgroup.messages.wire_query import WireQuery
+from fedgroup.privacy.release import scales_of
+from fedgroup.privacy.sensitivity import Protection
+
+WORD = 1 << 64
+RERUNS = 1
+
+
+@dataclass
+class Tally:
+    """What was heard: exact whole-unit sums of noisy values, how many noises are in them, and who was in."""
+
+    parts: Sequence[str]
+    sums: list[int] = field(default_factory=list)
+    noises: float = 0.0
+    groups: int = 0
+    heard: set[str] = field(default_factory=set)
+    refused: dict[str, str] = field(default_factory=dict)
+    rounds: list[bytes] = field(default_factory=list)
+    reruns: int = 0
+
+    def __post_init__(self) -> None:
+        self.sums = [0] * len(self.parts)
+
+    def add(self, sums: Sequence[int], *, noises: float, heard: Iterable[str]) -> None:
+        """Add the noisy sums of one group."""
+        self.sums = [total + one for total, one in zip(self.sums, sums, strict=True)]
+        self.noises += noises
+        self.groups += 1
+        self.heard |= set(heard)
+
+
+class Asking:
+    """Runs rounds for one provider."""
+
+    def __init__(self, desk: Desk, protection: Protection) -> None:
+        self._desk = desk
+        self._protection = protection
+
+    async def answer(
+        self,
+        query: RangeQuery,
+        plan: LivePlan | None,
+        *,
+        by: str,
+        seconds: float,
+        may_rerun: Callable[[], bool] = lambda: True,
+    ) -> tuple[NoisyTotals, Tally]:
+        """Return the totals over all owners that were heard; raise `TooFewHeard` when nobody was."""
+        tally = Tally(query.parts)
+        deadline = asyncio.get_running_loop().time() + seconds
+        groups = () if plan is None else plan.groups
+        alone = sorted(self._desk.present) if plan is None else plan.alone(self._desk.present)
+        spoilt = await self._round(query, groups, alone, tally, by=by, deadline=deadline)
+        for _ in range(RERUNS):
+            if spoilt and may_rerun():
+                tally.reruns += 1
+                spoilt = await self._round(query, spoilt, (), tally, by=by, deadline=deadline)
+        if not tally.heard:
+            raise TooFewHeard(heard=0, needed=1)
+        parts: dict[str, int | float] = dict(zip(query.parts, tally.sums, strict=True))
+        scales = scales_of(query, self._protection)
+        return NoisyTotals(parts, scales, False, noises=tally.noises, heard=len(tally.heard)), tally
+
+    async def _round(
+        self,
+        query: RangeQuery,
+        groups: Sequence[LiveGroup],
+        alone: Sequence[str],
+        tally: Tally,
+        *,
+        by: str,
+        deadline: float,
+    ) -> list[LiveGroup]:
+        """Run one round and return the masked groups that it was spoilt for."""
+        round_id = secrets.token_bytes(16)
+        tally.rounds.append(round_id)
+        left = deadline - asyncio.get_running_loop().time()
+        wire = WireQuery.of(query)
+        within = max(1, int(left * 1000))
+        asks = {None: Ask(round_id, wire, None, within, by)} | {
+            group.name: Ask(round_id, wire, group.name, within, by) for group in groups
+        }
+        messages = dict.fromkeys(alone, asks[None]) | {
+            name: asks[group.name] for group in groups for name in group.members
+        }
+        # a group that waits for silent members must leave time for its second step
+        replies = await self._desk.ask(round_id, messages, (Ready, Noisy), seconds=left / (2 if groups else 1))
+        tally.refused |= replies.refused
+        for name in alone:
+            _add_alone(tally, name, replies)
+        return await self._second_step(query, round_id, groups, replies, tally, deadline=deadline)
+
+    async def _second_step(
+        self,
+        query: RangeQuery,
+        round_id: bytes,
+        groups: Sequence[LiveGroup],
+        replies: Replies,
+        tally: Tally,
+        *,
+        deadline: float,
+    ) -> list[LiveGroup]:
+        rosters = {group.name: _ready_of(group, replies) for group in groups}
+        going = [group for group in groups if _can_go(group, rosters[group.name])]
+        messages: dict[str, Any] = {}
+        for group in going:
+            go = Go(round_id, rosters[group.name])
+            to = group.members[:1] if group.mode == "trusted" else [group.members[p] for p in go.positions]
+            messages |= dict.fromkeys(to, go)
+        left = deadline - asyncio.get_running_loop().time()
+        said = await self._desk.ask(round_id, messages, (Masked, Noisy), seconds=left * 0.8)
+        said = await self._hurried(round_id, messages, said, seconds=left * 0.2)
+        tally.refused |= said.refused
+        return [group for group in going if not _add_group(tally, group, rosters[group.name], said, query)]
+
+    async def _hurried(self, round_id: bytes, messages: dict[str, Any], said: Replies, *, seconds: float) -> Replies:
+        """Ask leaders that wait for letters to do with those they have."""
+        late = {name: go for name, go in messages.items() if name not in said.said and name not in said.refused}
+        if late:
+            more = await self._desk.ask(round_id, late, (Masked, Noisy), seconds=seconds)
+            said.said |= more.said
+            said.refused |= more.refused
+        return said
+
+
+def _ready_of(group: LiveGroup, replies: Replies) -> list[int]:
+    return [p for p, name in enumerate(group.members) if isinstance(replies.said.get(name), Ready)]
+
+
+def _can_go(group: LiveGroup, ready: Sequence[int]) -> bool:
+    if group.mode == "trusted":
+        return bool(ready) and ready[0] == 0
+    return len(ready) >= group.terms.least_heard
+
+
+def _add_alone(tally: Tally, name: str, replies: Replies) -> None:
+    said = replies.said.get(name)
+    if isinstance(said, Noisy) and len(said.sums) == len(tally.parts):
+        tally.add(said.sums, noises=1, heard=[name])
+
+
+def _add_group(tally: Tally, group: LiveGroup, roster: Sequence[int], said: Replies, query: RangeQuery) -> bool:
+    """Add a group's sums; tell whether its round came to a result."""
+    if group.mode == "trusted":
+        reply = said.said.get(group.members[0])
+        if not isinstance(reply, Noisy) or len(reply.sums) != len(query.parts) or not set(reply.heard) <= set(roster):
+            return True  # a silent leader is missing with its group; its members are not asked again
+        tally.add(reply.sums, noises=1, heard=(group.members[p] for p in reply.heard))
+        return True
+    replies = [said.said.get(group.members[p]) for p in roster]
+    if not all(isinstance(reply, Masked) and len(reply.words) == len(query.parts) for reply in replies):
+        return False
+    words = [[reply.words[i] for reply in replies if isinstance(reply, Masked)] for i in range(len(query.parts))]
+    sums = [_signed(sum(column) % WORD) for column in words]
+    tally.add(sums, noises=float(group.terms.shape(len(roster))), heard=(group.members[p] for p in roster))
+    return True
+
+
+def _signed(word: int) -> int:
+    return word - WORD if word >= WORD // 2 else word

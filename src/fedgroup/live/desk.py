@@ -1,0 +1,113 @@
+"""The provider's desk: who is here, and one way to ask many owners something and collect what they say."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol, get_args
+
+from fedgroup.errors import ProtocolViolation
+from fedgroup.live.replies import Replies, Switchboard
+from fedgroup.messages.live import FromOwner
+from fedgroup.messages.said import Presence
+
+log = logging.getLogger("fedgroup.provider")
+
+
+class Link(Protocol):
+    """The provider's end of the wire."""
+
+    async def send_many(self, messages: Iterable[tuple[str, bytes]]) -> None: ...
+
+    def received(self) -> Any: ...
+
+
+class Desk:
+    """Keeps track of present owners and delivers their replies. It sees noisy, masked or sealed values only."""
+
+    def __init__(
+        self,
+        link: Link,
+        *,
+        encode: Callable[[Any], bytes],
+        decode: Callable[[bytes, tuple[type, ...]], Any],
+        verify: Callable[[bytes], Any],
+    ) -> None:
+        self._link = link
+        self._encode = encode
+        self._decode = decode
+        self._verify = verify
+        self._board = Switchboard()
+        self._arrived = asyncio.Condition()
+        self.certificates: dict[str, bytes] = {}
+        self._known: set[str] = set()
+        self.returned: set[str] = set()
+        self.refused_messages = 0
+
+    @property
+    def present(self) -> set[str]:
+        """The owners that are here, by the names in their certificates."""
+        return set(self.certificates)
+
+    async def listen(self) -> None:
+        """Take in messages until cancelled; what is malformed or foreign is counted and dropped."""
+        async for owner, payload in self._link.received():
+            try:
+                message = self._decode(payload, (*get_args(FromOwner), Presence))
+                if isinstance(message, Presence):
+                    await self._note_presence(owner, message)
+                else:
+                    self._board.deliver(owner, message)
+            except ProtocolViolation:
+                self.refused_messages += 1
+                log.warning("a message was refused", extra={"owner": owner})
+
+    async def _note_presence(self, owner: str, presence: Presence) -> None:
+        if presence.owner != owner:
+            raise ProtocolViolation("an owner speaks for itself only")
+        if presence.here:
+            if self._verify(presence.certificate).name != owner:
+                raise ProtocolViolation("an owner shows its own certificate")
+            self.certificates[owner] = presence.certificate
+            if owner in self._known:
+                self.returned.add(owner)  # it may have forgotten its groups
+            self._known.add(owner)
+        elif self.certificates.pop(owner, None) is not None:
+            self._board.owner_gone(owner)
+        async with self._arrived:
+            self._arrived.notify_all()
+
+    async def until_present(self, count: int, seconds: float) -> bool:
+        """Wait until so many owners are here; tell whether they are."""
+        try:
+            async with asyncio.timeout(seconds), self._arrived:
+                await self._arrived.wait_for(lambda: len(self.certificates) >= count)
+        except TimeoutError:
+            return False
+        return True
+
+    async def ask(
+        self, about: bytes, messages: Mapping[str, Any], kinds: tuple[type, ...], *, seconds: float
+    ) -> Replies:
+        """Send each owner its message and return what they said about it within the time."""
+        encoded = _encoded_once(messages, self._encode)
+        with self._board.expecting(about, kinds, messages) as replies:
+            await self._link.send_many(encoded)
+            for owner in set(messages) - self.present:
+                replies.give_up_on(owner)
+            await replies.wait(seconds)
+        return replies
+
+    async def tell(self, messages: Mapping[str, Any]) -> None:
+        """Send each owner its message, expecting nothing."""
+        await self._link.send_many(_encoded_once(messages, self._encode))
+
+
+def _encoded_once(messages: Mapping[str, Any], encode: Callable[[Any], bytes]) -> list[tuple[str, bytes]]:
+    """Encode each message; the same message to many owners is encoded once."""
+    done: dict[int, bytes] = {}
+    return [
+        (owner, done[id(message)] if id(message) in done else done.setdefault(id(message), encode(message)))
+        for owner, message in messages.items()
+    ]

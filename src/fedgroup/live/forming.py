@@ -1,0 +1,132 @@
+"""Forming groups of live owners: offer, commit, reveal, seal. Owners that refuse or fall silent stay alone."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import TooFewHeard
+from fedgroup.live.desk import Desk
+from fedgroup.live.plans import LiveGroup, LivePlan, MaskTerms, cohorts_of
+from fedgroup.messages import NoisyVectors
+from fedgroup.messages.asked import Describe, Offer, Reveal, Seal
+from fedgroup.messages.said import Accepted, Described, Revealed, Sealed
+from fedgroup.privacy.release import scale_of_noise
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.provider.role import Provider
+from fedgroup.provider.settings import GroupingSettings
+from fedgroup.space import PublicMap
+
+ATTEMPTS = 3
+"""How often a group is offered anew without the members that refused."""
+_AT_ONCE = 16
+
+
+class Forming:
+    """Makes plans out of owners that are here."""
+
+    def __init__(self, desk: Desk, *, public_map: PublicMap, protection: Protection, seconds: float = 10.0) -> None:
+        self._desk = desk
+        self._map = public_map
+        self._protection = protection
+        self._seconds = seconds
+        self._provider = Provider()
+
+    async def by_similarity(
+        self, settings: GroupingSettings, *, epsilon: Epsilon, grid: tuple[int, int], mode: str, terms: MaskTerms
+    ) -> LivePlan:
+        """Ask every owner for its noisy vector, group them, and form the groups. Costs every owner `epsilon`."""
+        vectors, names = await self._vectors(epsilon, grid)
+        grouping = self._provider.group(vectors, settings, private=True)
+        labels = grouping.partition.labels
+        members = [tuple(names[i] for i in np.flatnonzero(labels == g)) for g in range(grouping.partition.groups)]
+        placed = [each for each in members if len(each) > 1]
+        plan_id = secrets.token_hex(8)
+        groups = await self.formed(plan_id, placed, mode=mode, terms=terms)
+        if settings.leftovers == "cohort":
+            rest = [name for each in members if len(each) == 1 for name in each]
+            groups += await self._cohorts(f"{plan_id}-rest", rest, settings.cohort_size, terms)
+        return LivePlan(
+            plan_id, "fedgroup", mode, tuple(groups), float(epsilon), grouping.guarantee, dict(grouping.settings)
+        )
+
+    async def by_chance(self, method: str, size: int, terms: MaskTerms) -> LivePlan:
+        """Form masked cohorts of owners in random order; costs nothing, says nothing about anybody's data."""
+        plan_id = secrets.token_hex(8)
+        groups = await self._cohorts(plan_id, self._desk.present, size, terms)
+        return LivePlan(plan_id, method, "masked", tuple(groups))
+
+    async def _cohorts(self, plan_id: str, names: Iterable[str], size: int, terms: MaskTerms) -> list[LiveGroup]:
+        shuffled = sorted(names)
+        secrets.SystemRandom().shuffle(shuffled)
+        chosen = [each for each in cohorts_of(shuffled, size) if len(each) > 1]
+        return await self.formed(plan_id, chosen, mode="masked", terms=terms)
+
+    async def _vectors(self, epsilon: Epsilon, grid: tuple[int, int]) -> tuple[NoisyVectors, list[str]]:
+        asked = Describe(secrets.token_bytes(16), grid[0], grid[1], epsilon.nano)
+        everyone = dict.fromkeys(sorted(self._desk.present), asked)
+        replies = await self._desk.ask(asked.round, everyone, (Described,), seconds=self._seconds)
+        names = sorted(name for name, said in replies.said.items() if len(said.counts) == grid[0] * grid[1])
+        if not names:
+            raise TooFewHeard(heard=0, needed=1)
+        counts = np.array([replies.said[name].counts for name in names], dtype=np.int64)
+        scale = scale_of_noise(self._protection.of_histogram(), epsilon)
+        return NoisyVectors(counts, self._map.grid(*grid), scale, epsilon), names
+
+    async def formed(
+        self, plan_id: str, rosters: Sequence[tuple[str, ...]], *, mode: str, terms: MaskTerms
+    ) -> list[LiveGroup]:
+        """Return the groups that came about, of the rosters wished for."""
+        turn = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(number: int, roster: tuple[str, ...]) -> LiveGroup | None:
+            async with turn:
+                return await self._form(f"{plan_id}.{number}", roster, mode=mode, terms=terms)
+
+        found = await asyncio.gather(*(one(i, roster) for i, roster in enumerate(rosters)))
+        return [group for group in found if group is not None]
+
+    async def _form(self, name: str, roster: tuple[str, ...], *, mode: str, terms: MaskTerms) -> LiveGroup | None:
+        for attempt in range(ATTEMPTS):
+            roster = tuple(owner for owner in roster if owner in self._desk.present)
+            if len(roster) < 2:
+                return None
+            group = LiveGroup(f"{name}.{attempt}", mode, roster, terms.of(len(roster)))
+            agreed = await self._agreed(group, terms)
+            if agreed == set(roster):
+                return group
+            roster = tuple(owner for owner in roster if owner in agreed)
+        return None
+
+    async def _agreed(self, group: LiveGroup, terms: MaskTerms) -> set[str]:
+        """Return who agreed; when all did, the group is sealed."""
+        accepted = await self._offered(group, terms)
+        if set(accepted) != set(group.members):
+            return set(accepted)
+        commitments = [accepted[name].commitment for name in group.members]
+        revealed = await self._step(group, Reveal(group.name, commitments), Revealed)
+        if set(revealed) != set(group.members):
+            return set(revealed)
+        numbers = [revealed[name].number for name in group.members]
+        return set(await self._step(group, Seal(group.name, numbers), Sealed))
+
+    async def _offered(self, group: LiveGroup, terms: MaskTerms) -> dict[str, Any]:
+        certificates = [self._desk.certificates.get(name, b"") for name in group.members]
+        offers = {
+            name: Offer(
+                group.name, group.mode, certificates, position, terms.colluders, terms.silent(len(group.members))
+            )
+            for position, name in enumerate(group.members)
+        }
+        replies = await self._desk.ask(group.name.encode(), offers, (Accepted,), seconds=self._seconds)
+        return replies.said
+
+    async def _step(self, group: LiveGroup, message: Any, kind: type) -> dict[str, Any]:
+        everyone = dict.fromkeys(group.members, message)
+        replies = await self._desk.ask(group.name.encode(), everyone, (kind,), seconds=self._seconds)
+        return replies.said

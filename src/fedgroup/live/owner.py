@@ -1,0 +1,37 @@
+"""A live owner's process: what comes over the wire goes to its node, what the node says goes back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Protocol, get_args
+
+from fedgroup.errors import ProtocolViolation
+from fedgroup.messages.live import ToOwner
+from fedgroup.owner.node import OwnerNode
+
+log = logging.getLogger("fedgroup.owner")
+
+
+class Link(Protocol):
+    """The owner's end of the wire."""
+
+    async def send(self, to: str, payload: bytes) -> None: ...
+
+    def received(self) -> AsyncIterator[tuple[str, bytes]]: ...
+
+
+async def run_owner(
+    node: OwnerNode, link: Link, *, decode: Callable[[bytes, tuple[type, ...]], Any], in_thread: bool = True
+) -> None:
+    """Answer until cancelled, one message after the other; a database's work is done in a thread."""
+    async for sender, payload in link.received():
+        try:
+            message = decode(payload, get_args(ToOwner))
+        except ProtocolViolation:
+            log.warning("a message was refused", extra={"owner": node.name})
+            continue
+        replies = await asyncio.to_thread(node.receive, sender, message) if in_thread else node.receive(sender, message)
+        for to, reply in replies:
+            await link.send(to, reply)

@@ -1,0 +1,81 @@
+"""The plan in force: groups of live owners that verified each other and share masks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fedgroup.secure.terms import MaskedTerms
+
+
+@dataclass(frozen=True)
+class MaskTerms:
+    """What masked groups withstand: colluding members, and a share of silent ones."""
+
+    colluders: int = 1
+    dropouts: float = 0.1
+
+    def of(self, members: int) -> MaskedTerms:
+        """Return the terms of a group of so many members, as its owners compute them."""
+        return MaskedTerms(members, min(self.colluders, max(members - 1, 0)), self.silent(members))
+
+    def silent(self, members: int) -> int:
+        return math.ceil(self.dropouts * members) if members > 1 else 0
+
+
+@dataclass(frozen=True)
+class LiveGroup:
+    """A group that all members agreed to, under the name they know it by; the first member leads a trusted one."""
+
+    name: str
+    mode: str
+    members: tuple[str, ...]
+    terms: MaskedTerms
+
+
+@dataclass(frozen=True)
+class LivePlan:
+    """Groups of at least two owners; everybody else answers alone."""
+
+    id: str
+    method: str
+    mode: str
+    groups: tuple[LiveGroup, ...]
+    epsilon: float = 0.0
+    guarantee: str = "made of public names only"
+    settings: dict[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> LivePlan:
+        """Return a plan that was stored as plain values."""
+        groups = tuple(
+            LiveGroup(each["name"], each["mode"], tuple(each["members"]), MaskedTerms(**each["terms"]))
+            for each in stored["groups"]
+        )
+        return cls(**{**stored, "groups": groups})
+
+    @property
+    def formed_of(self) -> set[str]:
+        """The owners that were here when cohorts were formed."""
+        formed = self.settings.get("formed_of", ())
+        return set(formed) if isinstance(formed, list | tuple) else set()
+
+    @property
+    def members(self) -> set[str]:
+        return {name for group in self.groups for name in group.members}
+
+    def alone(self, present: Iterable[str]) -> list[str]:
+        """Return the owners that are in no group, in order."""
+        return sorted(set(present) - self.members)
+
+    def sizes(self) -> list[int]:
+        """Return the sizes of all groups, the largest first: what users may see of a plan."""
+        return sorted((len(group.members) for group in self.groups), reverse=True)
+
+
+def cohorts_of(shuffled: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    """Return as few cohorts of about equal sizes as fit, of owners that stand in a random order."""
+    count = max(1, math.ceil(len(shuffled) / size))
+    return [tuple(shuffled[start::count]) for start in range(count)]

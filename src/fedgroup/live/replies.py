@@ -1,0 +1,82 @@
+"""Waiting for many owners at once: one collector a round, no task per owner."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fedgroup.messages.said import Refused
+
+
+class Replies:
+    """What owners answered to one thing that was asked: the first reply of each that was asked, and nothing else."""
+
+    def __init__(self, expected: Collection[str]) -> None:
+        self._waiting = set(expected)
+        self._all_in = asyncio.Event()
+        self.said: dict[str, Any] = {}
+        self.refused: dict[str, str] = {}
+        if not self._waiting:
+            self._all_in.set()
+
+    def take(self, owner: str, message: Any) -> None:
+        """Keep a reply; a second one, or one of somebody who was not asked, is ignored."""
+        if owner not in self._waiting:
+            return
+        self._waiting.discard(owner)
+        if isinstance(message, Refused):
+            self.refused[owner] = message.reason
+        else:
+            self.said[owner] = message
+        if not self._waiting:
+            self._all_in.set()
+
+    def give_up_on(self, owner: str) -> None:
+        """Stop waiting for an owner that is gone."""
+        self._waiting.discard(owner)
+        if not self._waiting:
+            self._all_in.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Return when everybody answered, or when the time is over."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._all_in.wait(), max(seconds, 0.0))
+
+
+class Switchboard:
+    """Brings each reply to whoever waits for it, by what it is about and by its kind."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[bytes, tuple[type, ...]], Replies] = {}
+
+    @contextmanager
+    def expecting(self, about: bytes, kinds: tuple[type, ...], owners: Collection[str]) -> Iterator[Replies]:
+        """Collect replies of these kinds about one thing while the context lasts."""
+        replies = Replies(owners)
+        self._waiting[about, kinds] = replies
+        try:
+            yield replies
+        finally:
+            self._waiting.pop((about, kinds), None)
+
+    def deliver(self, owner: str, message: Any) -> None:
+        """Hand a reply over; what nobody waits for is dropped: late, repeated or never asked for."""
+        about = _about(message)
+        for (name, kinds), replies in list(self._waiting.items()):
+            if name == about and isinstance(message, (*kinds, Refused)):
+                replies.take(owner, message)
+
+    def owner_gone(self, owner: str) -> None:
+        """Tell everybody who waits that an owner is gone."""
+        for replies in list(self._waiting.values()):
+            replies.give_up_on(owner)
+
+
+def _about(message: Any) -> bytes:
+    if isinstance(message, Refused):
+        return message.about
+    name = getattr(message, "round", None) or getattr(message, "session", None)
+    return name if isinstance(name, bytes) else str(message.plan).encode()

@@ -1,0 +1,156 @@
+"""What the provider says to an owner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fedgroup.messages.limits import (
+    MOST_CELLS,
+    MOST_FRAME,
+    MOST_MEMBERS,
+    MOST_NAME,
+    MOST_TEXT,
+    require,
+    require_id,
+    require_text,
+)
+from fedgroup.messages.wire_query import WireQuery
+
+
+@dataclass(frozen=True)
+class Describe:
+    """Count your records in a grid of the agreed domain, add noise, and send the vector."""
+
+    round: bytes
+    columns: int
+    rows: int
+    epsilon_nano: int
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require(self.columns >= 1 and self.rows >= 1, "a grid has columns and rows")
+        require(self.columns * self.rows <= MOST_CELLS, f"a grid has at most {MOST_CELLS} cells")
+        require(self.epsilon_nano > 0, "a vector has an epsilon greater than 0")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Answer together with these owners, whose certificates are here; you are at `position`.
+
+    In a `trusted` group the member at position 0 leads. In a `masked` one noise is cut into members - colluders -
+    dropouts parts, which every owner computes itself.
+    """
+
+    plan: str
+    mode: str
+    certificates: list[bytes]
+    position: int
+    colluders: int = 1
+    dropouts: int = 0
+    guarantee: str = ""
+
+    def __post_init__(self) -> None:
+        require_text(self.plan)
+        require(self.mode in ("trusted", "masked"), "a group is trusted or masked")
+        members = len(self.certificates)
+        require(1 <= members <= MOST_MEMBERS, f"a group has 1 to {MOST_MEMBERS} members")
+        require(0 <= self.position < members, "a member has a position in its group")
+        require(self.colluders >= 1 and self.dropouts >= 0, "colluders are at least 1, dropouts at least 0")
+
+
+@dataclass(frozen=True)
+class Reveal:
+    """All members committed themselves to a number, in the order of the roster: tell yours."""
+
+    plan: str
+    commitments: list[bytes]
+
+    def __post_init__(self) -> None:
+        require_text(self.plan)
+        require(all(len(each) == 32 for each in self.commitments), "a commitment has 32 bytes")
+        require(len(self.commitments) <= MOST_MEMBERS, f"a group has at most {MOST_MEMBERS} members")
+
+
+@dataclass(frozen=True)
+class Seal:
+    """All members' numbers: together they are the seed of the mask graph. The group can answer from now on."""
+
+    plan: str
+    numbers: list[bytes]
+
+    def __post_init__(self) -> None:
+        require_text(self.plan)
+        require(all(len(each) == 32 for each in self.numbers), "a number has 32 bytes")
+        require(len(self.numbers) <= MOST_MEMBERS, f"a group has at most {MOST_MEMBERS} members")
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question, to be answered alone (no plan) or in the group of a plan, within some time; `by` names the asker."""
+
+    round: bytes
+    query: WireQuery
+    plan: str | None
+    within_ms: int
+    by: str = ""
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require(self.plan is None or 0 < len(self.plan) <= MOST_NAME, "a plan has a short name")
+        require(0 < self.within_ms <= 600_000, "a deadline lies within ten minutes")
+        require(len(self.by) <= MOST_TEXT, "the asker's name is short")
+
+
+@dataclass(frozen=True)
+class Go:
+    """The roster of a masked round is fixed: these positions were ready, in ascending order. Send your masked value."""
+
+    round: bytes
+    positions: list[int]
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require(len(self.positions) <= MOST_MEMBERS, f"a group has at most {MOST_MEMBERS} members")
+        ascending = all(a < b for a, b in zip(self.positions, self.positions[1:], strict=False))
+        require(ascending and all(p >= 0 for p in self.positions), "positions are given once each, ascending")
+
+
+@dataclass(frozen=True)
+class Check:
+    """Is your data still what it was in that round? Then its answer can be given again for nothing."""
+
+    round: bytes
+    earlier: bytes
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require_id(self.earlier)
+
+
+@dataclass(frozen=True)
+class Relay:
+    """A frame of the secure comparison with another owner, sealed by it; an empty one begins as `first` or `second`."""
+
+    session: bytes
+    other: bytes
+    columns: int
+    rows: int
+    threshold: float
+    first: bool
+    frame: bytes = b""
+
+    def __post_init__(self) -> None:
+        require_id(self.session)
+        require(len(self.frame) <= MOST_FRAME, f"a frame has at most {MOST_FRAME} bytes")
+        require(0 <= self.threshold < 1, "a threshold lies between 0 and 1")
+        require(0 < self.columns * self.rows <= MOST_CELLS, f"a grid has at most {MOST_CELLS} cells")
+
+
+@dataclass(frozen=True)
+class Leave:
+    """The plan is over: forget its group."""
+
+    plan: str
+
+    def __post_init__(self) -> None:
+        require_text(self.plan)

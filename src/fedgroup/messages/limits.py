@@ -1,0 +1,32 @@
+"""What a message may hold at most, and how it is refused: by the rule it breaks, never by what was sent."""
+
+from __future__ import annotations
+
+from fedgroup.errors import ProtocolViolation
+
+VERSION = 1
+ID_BYTES = 16
+MOST_CELLS = 4_096
+MOST_POINTS = 2_000
+MOST_MEMBERS = 2_000
+MOST_NAME = 64
+MOST_TEXT = 200
+MOST_FRAME = 1 << 19
+
+
+def require(true: bool, what: str) -> None:
+    """Refuse a message that breaks a rule; the rule is told, never what was sent."""
+    if not true:
+        raise ProtocolViolation(what)
+
+
+def require_id(name: bytes) -> None:
+    require(len(name) == ID_BYTES, f"a round has an id of {ID_BYTES} bytes")
+
+
+def require_text(name: str) -> None:
+    require(0 < len(name) <= MOST_NAME, f"a name has 1 to {MOST_NAME} characters")
+
+
+def require_words(numbers: list[int]) -> None:
+    require(all(-(1 << 63) <= number < 1 << 63 for number in numbers), "a sum fits 64 bits")

@@ -1,0 +1,37 @@
+"""What live roles say to each other on a wire. Plain values only, checked at birth: whoever decodes, checks.
+
+    provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Check, Relay, Leave
+    owner -> provider    Described, Accepted, Revealed, Sealed, Noisy, Ready, Masked, Checked, Relayed, Refused
+    owner -> owner       Partial, sealed end to end: broker and provider see its ciphertext only
+    anyone               Presence, retained: an owner is here or gone
+
+A round id names one release for ever: a repeat gets the bytes of the first time, or a refusal. Refusals say why in one
+of `REASONS`, none of which tells anything about records.
+"""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from fedgroup.messages.asked import Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
+from fedgroup.messages.said import (
+    Accepted,
+    Checked,
+    Described,
+    Letter,
+    Masked,
+    Noisy,
+    Partial,
+    Presence,
+    Ready,
+    Refused,
+    Relayed,
+    Revealed,
+    Sealed,
+)
+
+ToOwner = Describe | Offer | Reveal | Seal | Ask | Go | Check | Relay | Leave | Letter
+FromOwner = Described | Accepted | Revealed | Sealed | Noisy | Ready | Masked | Checked | Relayed | Refused
+
+WIRE: dict[str, type] = {one.__name__: one for one in (*get_args(ToOwner), *get_args(FromOwner), Presence, Partial)}
+"""Every class that may be decoded, by the name it travels under."""

@@ -1,0 +1,188 @@
+"""What an owner says: to the provider, and sealed to the leader of its group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fedgroup.messages.limits import (
+    MOST_CELLS,
+    MOST_FRAME,
+    MOST_MEMBERS,
+    MOST_NAME,
+    VERSION,
+    require,
+    require_id,
+    require_text,
+    require_words,
+)
+
+REASONS = (
+    "budget", "epsilon", "kind", "radius", "members", "mode", "plan", "roster", "round", "attribute", "paused",
+    "silo", "ledger", "protocol",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Described:
+    """The noisy counts of all cells, row by row from the south-west."""
+
+    round: bytes
+    counts: list[int]
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require(0 < len(self.counts) <= MOST_CELLS, f"a vector has at most {MOST_CELLS} counts")
+        require_words(self.counts)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The owner verified the group's roster and agrees to it; it commits itself to a number for the mask graph."""
+
+    plan: str
+    commitment: bytes
+
+    def __post_init__(self) -> None:
+        require_text(self.plan)
+        require(len(self.commitment) == 32, "a commitment has 32 bytes")
+
+
+@dataclass(frozen=True)
+class Revealed:
+    """The number the owner had committed itself to."""
+
+    plan: str
+    number: bytes
+
+    def __post_init__(self) -> None:
+        require_text(self.plan)
+        require(len(self.number) == 32, "a number has 32 bytes")
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """The owner found all numbers to fit their commitments: it is ready to answer in this plan."""
+
+    plan: str
+
+    def __post_init__(self) -> None:
+        require_text(self.plan)
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """The noisy sums of a group, in the order of the question's parts, from its leader; an owner alone leads itself.
+
+    `heard` are the positions of the members that are in the sums.
+    """
+
+    round: bytes
+    sums: list[int]
+    heard: list[int]
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require(1 <= len(self.sums) <= 2, "an answer has one or two sums")
+        require(1 <= len(self.heard) <= MOST_MEMBERS, f"a group has 1 to {MOST_MEMBERS} members")
+        require_words(self.sums)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The owner would answer this round; nothing is charged yet."""
+
+    round: bytes
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+
+
+@dataclass(frozen=True)
+class Masked:
+    """The owner's values with their shares of noise, masked, in the order of the question's parts."""
+
+    round: bytes
+    words: list[int]
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require(1 <= len(self.words) <= 2, "an answer has one or two values")
+        require(all(0 <= word < 1 << 64 for word in self.words), "a masked value has 64 bits")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Whether the data is what it was; an owner that does not remember says no."""
+
+    round: bytes
+    same: bool
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+
+
+@dataclass(frozen=True)
+class Relayed:
+    """Frames for the other owner, sealed for it, and this side's share of the bit once there is one."""
+
+    session: bytes
+    frames: list[bytes]
+    share: int | None = None
+
+    def __post_init__(self) -> None:
+        require_id(self.session)
+        require(len(self.frames) <= 8 and all(len(f) <= MOST_FRAME for f in self.frames), "frames are few and short")
+        require(self.share in (None, 0, 1), "a share is a bit")
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The owner will not: `about` is the round, session or plan, `reason` one of `REASONS`."""
+
+    about: bytes
+    reason: str
+
+    def __post_init__(self) -> None:
+        require(0 < len(self.about) <= MOST_NAME, "a refusal is about something")
+        require(self.reason in REASONS, "a refusal gives a known reason")
+
+
+@dataclass(frozen=True)
+class Partial:
+    """An owner's exact sums for the leader of its trusted group. It travels sealed, and does not print."""
+
+    round: bytes
+    position: int
+    sums: list[int] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require(0 <= self.position < MOST_MEMBERS, "a member has a position in its group")
+        require(1 <= len(self.sums) <= 2, "an answer has one or two sums")
+        require_words(self.sums)
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A `Partial` for the leader, sealed; who carries it sees the two names and a fixed length."""
+
+    round: bytes
+    sealed: bytes
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require(len(self.sealed) <= 512, "a letter is short")
+
+
+@dataclass(frozen=True)
+class Presence:
+    """An owner is here, with its certificate, or gone."""
+
+    owner: str
+    here: bool
+    certificate: bytes = b""
+    version: int = VERSION
+
+    def __post_init__(self) -> None:
+        require(0 < len(self.owner) <= MOST_NAME, "an owner has a short name")
+        require(len(self.certificate) <= 4_096, "a certificate has at most 4096 bytes")

@@ -1,0 +1,366 @@
+"""One live owner: a message in, messages out. It counts, keeps its own ledger, and refuses what its policy forbids.
+
+Guarantee: nothing made from records leaves except through `privacy.release`, sealed letters to a consented leader, and
+           secure comparisons it opted in to; each only after its charge is durable, together with the exact bytes that
+           leave. For one round one reply exists for ever: a repeat gets the same bytes or a refusal. No message changes
+           the policy, the cap or the epoch. Refusals tell a reason from a fixed list, and nothing else.
+Not covered: how long an owner takes to answer; against a provider that deviates from the protocol, see
+             docs/guarantees.md#a-malicious-provider.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import (
+    BudgetExhausted,
+    InvalidInput,
+    LedgerUnavailable,
+    ProtocolViolation,
+    SiloUnavailable,
+)
+from fedgroup.messages import RangeQuery
+from fedgroup.messages.asked import Ask, Check, Describe, Go, Leave, Offer, Reveal, Seal
+from fedgroup.messages.live import ToOwner
+from fedgroup.messages.said import Accepted, Checked, Described, Letter, Noisy, Ready, Refused, Revealed, Sealed
+from fedgroup.messages.words import question
+from fedgroup.owner.groups import Certified, Group
+from fedgroup.owner.policy import Policy
+from fedgroup.owner.rounds import OpenRounds, Round, masked_reply, partial_letter, read_letter, sums_of
+from fedgroup.privacy.budget import Charge
+from fedgroup.privacy.laplace import require_drawable
+from fedgroup.privacy.noise import NoiseSource
+from fedgroup.privacy.release import disclose_to_leader, release_sum, release_vectors, scale_of_noise, scales_of
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.privacy.shares import require_shareable
+from fedgroup.secure.pair_keys import OwnerKey
+from fedgroup.space import Grid, PublicMap
+
+PROVIDER = "provider"
+MOST_GROUPS = 64
+"""How many plans an owner keeps at once; the oldest is forgotten."""
+
+Letters = list[tuple[str, bytes]]
+"""To whom, and what."""
+
+
+class Silo(Protocol):
+    """An owner's records behind a database; everything it returns is exact and stays here."""
+
+    @property
+    def attributes(self) -> Sequence[str]: ...
+
+    @property
+    def has_time(self) -> bool: ...
+
+    def vector(self, grid: Grid) -> npt.NDArray[np.int32]: ...
+
+    def totals(self, query: RangeQuery) -> dict[str, int]: ...
+
+    def snapshot(self) -> str: ...
+
+
+class RoundLedger(Protocol):
+    """A ledger that keeps the reply of every round with its charge."""
+
+    def reply_once(
+        self, round_id: bytes, charges: Sequence[Charge], make: Callable[[], bytes], *, snapshot: str
+    ) -> bytes: ...
+
+    def kept_reply(self, round_id: bytes) -> bytes | None: ...
+
+    def snapshot_of(self, round_id: bytes) -> str | None: ...
+
+
+class OwnIdentity(Certified, Protocol):
+    """The owner's own certificate, and what it does with its key."""
+
+    @property
+    def owner_key(self) -> OwnerKey: ...
+
+    def seal(self, to: Any, context: bytes, plain: bytes) -> bytes: ...
+
+    def open(self, sender: Any, context: bytes, sealed: bytes) -> bytes: ...
+
+
+class OwnerNode:
+    """An owner among others: `receive` takes what a sender said and returns what to send."""
+
+    def __init__(
+        self,
+        identity: OwnIdentity,
+        silo: Silo,
+        *,
+        public_map: PublicMap,
+        protection: Protection,
+        policy: Policy,
+        ledger: RoundLedger,
+        noise: NoiseSource,
+        verify: Callable[[bytes], Certified],
+        encode: Callable[[Any], bytes],
+    ) -> None:
+        if not noise.private:
+            raise InvalidInput("a live owner needs private noise; seeds and floating-point noise are for evaluation")
+        self.policy = policy
+        self._identity = identity
+        self._silo = silo
+        self._map = public_map
+        self._protection = protection
+        self._ledger = ledger
+        self._noise = noise
+        self._verify = verify
+        self._encode = encode
+        self._groups: dict[str, Group] = {}
+        self._open = OpenRounds()
+
+    def __repr__(self) -> str:
+        return f"OwnerNode({self._identity.name}, <private>)"
+
+    @property
+    def name(self) -> str:
+        return self._identity.name
+
+    def receive(self, sender: str, message: ToOwner) -> Letters:
+        """Return what to send, and to whom; a refusal is an answer too. No error of any kind gets out of here."""
+        try:
+            return self._received(sender, message)
+        except Exception as error:
+            return [] if sender != PROVIDER else [(PROVIDER, self._encode(Refused(_about(message), _reason(error))))]
+
+    def _received(self, sender: str, message: ToOwner) -> Letters:
+        if isinstance(message, Letter):
+            return self._letter(sender, message)
+        if sender != PROVIDER:
+            raise ProtocolViolation("only the provider asks")
+        match message:
+            case Ask():
+                return self._asked(message)
+            case Go():
+                return self._gone(message)
+            case Describe():
+                return self._described(message)
+            case Check():
+                same = self._ledger.snapshot_of(message.earlier) == self._silo.snapshot()
+                return self._said(Checked(message.round, same))
+            case Offer():
+                return self._offered(message)
+            case Reveal():
+                return self._said(Revealed(message.plan, self._group(message.plan).reveal(message.commitments)))
+            case Seal():
+                self._group(message.plan).seal(message.numbers)
+                return self._said(Sealed(message.plan))
+            case Leave():
+                self._groups.pop(message.plan, None)
+                return []
+        raise ProtocolViolation("an owner does not understand this")
+
+    # --- groups -------------------------------------------------------------------------------------------------------
+
+    def _offered(self, offer: Offer) -> Letters:
+        reason = self.policy.against_group(offer)
+        if reason is not None:
+            return self._refused(offer.plan.encode(), reason)
+        known = self._groups.get(offer.plan)
+        if known is None:
+            members = [self._verify(der) for der in offer.certificates]
+            known = Group.of(offer, members, self._identity)
+            self._groups = dict(list(self._groups.items())[-MOST_GROUPS + 1 :]) | {offer.plan: known}
+        elif [member.name for member in known.members] != [self._verify(der).name for der in offer.certificates]:
+            raise ProtocolViolation("a plan's roster cannot change")
+        return self._said(Accepted(offer.plan, known.commitment))
+
+    def _group(self, plan: str) -> Group:
+        if plan not in self._groups:
+            raise _Unknown("plan")
+        return self._groups[plan]
+
+    # --- setup --------------------------------------------------------------------------------------------------------
+
+    def _described(self, asked: Describe) -> Letters:
+        kept = self._ledger.kept_reply(asked.round)
+        if kept is not None:
+            return [(PROVIDER, kept)]
+        reason = self.policy.against_vector(asked)
+        if reason is not None:
+            return self._refused(asked.round, reason)
+        epsilon = Epsilon(asked.epsilon_nano)
+        grid = self._map.grid(asked.columns, asked.rows)
+        require_drawable(scale_of_noise(self._protection.of_histogram(), epsilon))
+        snapshot, exact = self._silo.snapshot(), self._silo.vector(grid)
+
+        def make() -> bytes:
+            noisy = release_vectors(
+                exact[None, :], grid=grid, epsilon=epsilon, protection=self._protection, noise=self._noise
+            )
+            return self._encode(Described(asked.round, [int(value) for value in noisy.values[0]]))
+
+        text = f"noisy counts of {asked.columns}x{asked.rows} cells"
+        charge = Charge(epsilon, "setup", text, protection=str(self._protection))
+        return [(PROVIDER, self._ledger.reply_once(asked.round, [charge], make, snapshot=snapshot))]
+
+    # --- questions ----------------------------------------------------------------------------------------------------
+
+    def _asked(self, ask: Ask) -> Letters:
+        kept = self._ledger.kept_reply(ask.round)
+        if kept is not None:
+            return self._again(ask, kept)
+        query = ask.query.read()
+        self._require_answerable(query)
+        reason = self.policy.against_question(query, self._map)
+        if reason is not None:
+            return self._refused(ask.round, reason)
+        if ask.plan is None:
+            return [(PROVIDER, self._answer_alone(ask, query))]
+        group = self._group(ask.plan)
+        if group.mode == "masked" and not group.sealed:
+            raise _Unknown("plan")
+        this = self._open.begin(ask, query, group)
+        if group.mode == "masked":
+            group.terms.require_enough(len(group.members))
+            for scale in scales_of(query, self._protection).values():
+                require_shareable(scale, group.terms.parts)
+            return self._said(Ready(ask.round))
+        return self._disclose(this)
+
+    def _again(self, ask: Ask, kept: bytes) -> Letters:
+        """Repeat what was said in this round: to the provider, or to the leader of a trusted group."""
+        group = None if ask.plan is None else self._groups.get(ask.plan)
+        if group is not None and group.mode == "trusted" and group.position != 0:
+            return [(group.leader, kept), *self._said(Ready(ask.round))]
+        return [(PROVIDER, kept)]
+
+    def _answer_alone(self, ask: Ask, query: RangeQuery) -> bytes:
+        snapshot, exact = self._silo.snapshot(), self._silo.totals(query)
+        return self._ledger.reply_once(
+            ask.round,
+            [self._charge(ask, query, "alone")],
+            lambda: self._encode(Noisy(ask.round, self._noisy(exact, query), [0])),
+            snapshot=snapshot,
+        )
+
+    def _disclose(self, this: Round) -> Letters:
+        """Send the exact answer to the leader, sealed; the leader itself keeps its own until the roster is fixed."""
+        group, query = this.group, this.query
+        if group.position == 0:
+            this.letters[0] = list(self._silo.totals(query).values())
+            return self._said(Ready(this.ask.round))
+        snapshot, disclosed = self._silo.snapshot(), disclose_to_leader(self._silo.totals(query))
+        letter = self._ledger.reply_once(
+            this.ask.round,
+            [self._charge(this.ask, query, f"to {group.leader}, who leads a trusted group of {len(group.members)}")],
+            lambda: self._encode(partial_letter(this, disclosed, self._identity)),
+            snapshot=snapshot,
+        )
+        return [(group.leader, letter), *self._said(Ready(this.ask.round))]
+
+    def _letter(self, sender: str, letter: Letter) -> Letters:
+        """Keep a member's exact answer for the sum of its group; nobody else's letters count."""
+        this = self._open.find(letter.round)
+        if this is None:
+            self._open.hold(sender, letter)
+            return []
+        position, sums = read_letter(this, sender, letter, self._identity)
+        this.letters.setdefault(position, sums)
+        return self._lead(this) if this.awaited is not None and this.complete else []
+
+    def _gone(self, go: Go) -> Letters:
+        """Answer a round whose roster is fixed; asked again, a leader adds up what it has."""
+        kept = self._ledger.kept_reply(go.round)
+        if kept is not None:
+            return [(PROVIDER, kept)]
+        this = self._open.find(go.round)
+        if this is None:
+            raise _Unknown("round")
+        if not go.positions or go.positions[-1] >= len(this.group.members) or this.group.position not in go.positions:
+            raise ProtocolViolation("a round's roster holds this owner and none but members of its group")
+        if this.group.mode == "masked":
+            this.group.terms.require_enough(len(go.positions))
+            return self._mask(this, go.positions)
+        if this.group.position != 0:
+            raise ProtocolViolation("the leader of a group answers for it")
+        self._collect(this)
+        hurry, this.awaited = this.awaited is not None, list(go.positions)
+        return self._lead(this) if this.complete or hurry else []
+
+    def _collect(self, this: Round) -> None:
+        """Read the letters that came before the question did."""
+        for sender, letter in self._open.held(this.ask.round):
+            with contextlib.suppress(ProtocolViolation):
+                position, sums = read_letter(this, sender, letter, self._identity)
+                this.letters.setdefault(position, sums)
+
+    def _lead(self, this: Round) -> Letters:
+        """Add up what the members of a trusted group disclosed, with one noise."""
+        heard, exact = sums_of(this)
+        reply = self._ledger.reply_once(
+            this.ask.round,
+            [self._charge(this.ask, this.query, f"leading a trusted group of {len(this.group.members)}")],
+            lambda: self._encode(Noisy(this.ask.round, self._noisy(exact, this.query), heard)),
+            snapshot=self._silo.snapshot(),
+        )
+        self._open.end(this)
+        return [(PROVIDER, reply)]
+
+    def _mask(self, this: Round, positions: Sequence[int]) -> Letters:
+        snapshot, exact = self._silo.snapshot(), self._silo.totals(this.query)
+        told, make = masked_reply(
+            this, positions, exact, key=self._identity.owner_key, protection=self._protection, noise=self._noise
+        )
+        charge = self._charge(this.ask, this.query, told)
+        reply = self._ledger.reply_once(this.ask.round, [charge], lambda: self._encode(make()), snapshot=snapshot)
+        self._open.end(this)
+        return [(PROVIDER, reply)]
+
+    def _noisy(self, exact: dict[str, int], query: RangeQuery) -> list[int]:
+        noisy = release_sum(
+            exact, groups=1, query=query, protection=self._protection, noise=self._noise, heard=1
+        )  # one group: its noise is drawn once, by its leader
+        return [int(noisy.parts[part]) for part in query.parts]
+
+    def _require_answerable(self, query: RangeQuery) -> None:
+        self._map.require_reachable(query.range)
+        if query.measure is not None and query.measure.attribute not in self._silo.attributes:
+            raise _Unknown("attribute")
+        if (query.since is not None or query.until is not None) and not self._silo.has_time:
+            raise _Unknown("attribute")
+        for scale in scales_of(query, self._protection).values():
+            require_drawable(scale)
+
+    def _charge(self, ask: Ask, query: RangeQuery, how: str) -> Charge:
+        by = f", asked by {ask.by}" if ask.by else ""
+        return Charge(query.epsilon, "query", f"{question(query)}, {how}{by}", protection=str(self._protection))
+
+    def _said(self, message: Any) -> Letters:
+        return [(PROVIDER, self._encode(message))]
+
+    def _refused(self, about: bytes, reason: str) -> Letters:
+        return self._said(Refused(about, reason))
+
+
+class _Unknown(ProtocolViolation):
+    """Something the owner does not have: a plan, a round, a column."""
+
+
+def _about(message: ToOwner) -> bytes:
+    name = getattr(message, "round", None) or getattr(message, "session", None)
+    return name if isinstance(name, bytes) else str(getattr(message, "plan", "message")).encode()
+
+
+def _reason(error: Exception) -> str:
+    """Return the reason of a refusal; the text of an error never leaves."""
+    match error:
+        case _Unknown():
+            return str(error)
+        case BudgetExhausted():
+            return "budget"
+        case LedgerUnavailable():
+            return "ledger"
+        case SiloUnavailable():
+            return "silo"
+    return "protocol"

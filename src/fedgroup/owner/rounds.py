@@ -1,0 +1,171 @@
+"""Rounds that a live owner has not answered yet, and how a reply of a group is made."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fedgroup.errors import ProtocolViolation
+from fedgroup.messages import RangeQuery
+from fedgroup.messages.asked import Ask
+from fedgroup.messages.said import Letter, Masked
+from fedgroup.owner.groups import Group
+from fedgroup.privacy.lone_share import epsilon_if_alone
+from fedgroup.privacy.noise import NoiseSource
+from fedgroup.privacy.release import Disclosed, release_masked, scales_of
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.secure.masking import round_context
+from fedgroup.secure.pair_keys import OwnerKey
+
+MOST_OPEN = 256
+MOST_HELD = 4_096
+_NUMBER = 8
+LETTER_BYTES = 2 + 2 * _NUMBER
+"""A position and two numbers, so that all letters are equally long."""
+
+
+@dataclass(eq=False)
+class Round:
+    """A question that an owner will answer with its group; `letters` are exact answers, by position."""
+
+    ask: Ask
+    query: RangeQuery
+    group: Group
+    letters: dict[int, list[int]] = field(default_factory=dict, repr=False)
+    awaited: list[int] | None = None
+
+    @property
+    def complete(self) -> bool:
+        return self.awaited is not None and set(self.awaited) <= set(self.letters)
+
+
+class OpenRounds:
+    """The latest rounds, and letters that came before their question; both are few, the oldest are forgotten."""
+
+    def __init__(self) -> None:
+        self._rounds: OrderedDict[bytes, Round] = OrderedDict()
+        self._held: OrderedDict[tuple[bytes, str], Letter] = OrderedDict()
+
+    def begin(self, ask: Ask, query: RangeQuery, group: Group) -> Round:
+        """Return the round of a question; one id stands for one question for ever."""
+        known = self._rounds.get(ask.round)
+        if known is not None:
+            if (known.ask.query, known.ask.plan) != (ask.query, ask.plan):
+                raise ProtocolViolation("a round's question cannot change")
+            return known
+        self._rounds[ask.round] = Round(ask, query, group)
+        while len(self._rounds) > MOST_OPEN:
+            self._rounds.popitem(last=False)
+        return self._rounds[ask.round]
+
+    def find(self, round_id: bytes) -> Round | None:
+        return self._rounds.get(round_id)
+
+    def end(self, this: Round) -> None:
+        self._rounds.pop(this.ask.round, None)
+
+    def hold(self, sender: str, letter: Letter) -> None:
+        """Keep a letter whose question has not come yet."""
+        self._held.setdefault((letter.round, sender), letter)
+        while len(self._held) > MOST_HELD:
+            self._held.popitem(last=False)
+
+    def held(self, round_id: bytes) -> list[tuple[str, Letter]]:
+        """Return, and forget, the letters held for a round."""
+        found = [key for key in self._held if key[0] == round_id]
+        return [(key[1], self._held.pop(key)) for key in found]
+
+
+def partial_letter(this: Round, disclosed: Disclosed, identity: Any) -> Letter:
+    """Return the exact answer sealed for the leader of the group; broker and provider see a fixed length."""
+    numbers = [*disclosed.partials.values(), 0][:2]
+    plain = this.group.position.to_bytes(2, "big") + b"".join(n.to_bytes(_NUMBER, "big", signed=True) for n in numbers)
+    return Letter(this.ask.round, identity.seal(this.group.members[0], _context(this), plain))
+
+
+def read_letter(this: Round, sender: str, letter: Letter, identity: Any) -> tuple[int, list[int]]:
+    """Return a member's position and exact answer; a letter of anyone else, or of another round, is refused."""
+    group = this.group
+    position = next((i for i, member in enumerate(group.members) if member.name == sender), None)
+    if position in (None, 0) or group.mode != "trusted" or group.position != 0 or letter.round != this.ask.round:
+        raise ProtocolViolation("only members of a trusted group write to its leader")
+    assert position is not None  # noqa: S101  just checked
+    plain = identity.open(group.members[position], _context(this), letter.sealed)
+    if len(plain) != LETTER_BYTES or int.from_bytes(plain[:2], "big") != position:
+        raise ProtocolViolation("a letter holds its writer's position and two numbers")
+    numbers = [int.from_bytes(plain[at : at + _NUMBER], "big", signed=True) for at in (2, 2 + _NUMBER)]
+    return position, numbers[: len(this.query.parts)]
+
+
+def sums_of(this: Round) -> tuple[list[int], dict[str, int]]:
+    """Return who of a trusted group is heard, and what they add up to; its leader always is."""
+    awaited = set(this.awaited or [])
+    heard = sorted(position for position in this.letters if position in awaited)
+    sums = [sum(this.letters[position][part] for position in heard) for part in range(len(this.query.parts))]
+    return heard, dict(zip(this.query.parts, sums, strict=True))
+
+
+def masked_reply(
+    this: Round,
+    positions: Sequence[int],
+    exact: dict[str, int],
+    *,
+    key: OwnerKey,
+    protection: Protection,
+    noise: NoiseSource,
+) -> tuple[str, Callable[[], Masked]]:
+    """Return how the ledger tells of a masked answer, and the function that makes it.
+
+    Requires:  the function is called once, in the transaction that keeps what it returns.
+    """
+    group, query, parts = this.group, this.query, this.group.terms.parts
+    member = group.masked_with(key, positions)
+    roster = group.digest + b"".join(position.to_bytes(2, "big") for position in positions)
+
+    def mask(values: Any) -> Any:
+        sent = [
+            int.from_bytes(member.answer(_masked_context(this, part, roster), int(value)), "little")
+            for part, value in zip(query.parts, values[0], strict=True)
+        ]
+        return np.array([sent], dtype=np.uint64)
+
+    def make() -> Masked:
+        words = release_masked(
+            {part: np.array([exact[part]], dtype=np.int64) for part in query.parts},
+            query=query,
+            protection=protection,
+            noise=noise,
+            parts=np.array([parts], dtype=np.int64),
+            mask=mask,
+        )
+        return Masked(this.ask.round, [int(word) for word in words[0]])
+
+    scales = scales_of(query, protection)
+    alone = sum(_alone(part, query, protection, parts) for part in scales)
+    return f"masked with {len(positions)} of {len(group.members)} (epsilon if alone: {alone:.3g})", make
+
+
+def _alone(part: str, query: RangeQuery, protection: Protection, parts: int) -> float:
+    counted = part == "count" or query.measure is None
+    sensitivity = protection.of_count() if counted or query.measure is None else protection.of_sum(query.measure)
+    return epsilon_if_alone(sensitivity, scales_of(query, protection)[part], parts)
+
+
+def _context(this: Round) -> bytes:
+    return b"partial answer " + this.group.digest + this.ask.round
+
+
+def _masked_context(this: Round, part: str, roster: bytes) -> bytes:
+    # Epochs are each owner's own, so none is in here; a round's id never comes twice, for that is on record.
+    return round_context(
+        question=f"{part} of {this.ask.query}".encode(),
+        epsilon_nano=this.query.epsilon.nano,
+        parts=this.group.terms.parts,
+        roster_digest=roster,
+        epoch=0,
+        round_id=this.ask.round,
+    )

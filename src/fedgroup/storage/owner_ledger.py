@@ -1,0 +1,55 @@
+"""A live owner's ledger: a durable ledger that also keeps, with each charge, the exact bytes that left for it.
+
+Guarantee: a round is charged and its reply kept in one transaction, on disk before the reply is returned. Whatever
+           happens in between, there is one reply for a round or none, and never one that was not charged.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from fedgroup.privacy.budget import Charge
+from fedgroup.storage.sqlite import SQLiteLedger
+
+_ROUNDS = """
+CREATE TABLE IF NOT EXISTS rounds (
+    id BLOB PRIMARY KEY, at TEXT NOT NULL, reply BLOB NOT NULL, snapshot TEXT NOT NULL) WITHOUT ROWID
+"""
+
+
+class OwnerLedger(SQLiteLedger):
+    """Balances, questions, and the reply of every round, in one file of the owner's own."""
+
+    def __init__(self, path: str | os.PathLike[str], *, busy_seconds: float = 60.0) -> None:
+        super().__init__(path, busy_seconds=busy_seconds)
+        with self._transaction() as connection:
+            connection.execute(_ROUNDS)
+
+    def reply_once(
+        self, round_id: bytes, charges: Sequence[Charge], make: Callable[[], bytes], *, snapshot: str
+    ) -> bytes:
+        """Return the reply kept for a round; for a new one charge, make the reply, and keep it first.
+
+        An exhausted budget, or an error while the reply is made, leaves nothing behind.
+        """
+        with self._transaction() as connection:
+            row = connection.execute("SELECT reply FROM rounds WHERE id = ?", (round_id,)).fetchone()
+            if row is not None:
+                return bytes(row[0])
+            self._charge(connection, charges)
+            reply = make()
+            connection.execute("INSERT INTO rounds VALUES (?, ?, ?, ?)", (round_id, self.now(), reply, snapshot))
+        return reply
+
+    def kept_reply(self, round_id: bytes) -> bytes | None:
+        """Return the reply kept for a round, if there is one."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT reply FROM rounds WHERE id = ?", (round_id,)).fetchone()
+            return None if row is None else bytes(row[0])
+
+    def snapshot_of(self, round_id: bytes) -> str | None:
+        """Return what the data was when a round was answered."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT snapshot FROM rounds WHERE id = ?", (round_id,)).fetchone()
+            return None if row is None else str(row[0])

@@ -1,0 +1,274 @@
+"""What the provider keeps: users and their allowances, questions and their answers, plans. Nothing private.
+
+Guarantee: a user's allowance is charged on disk before owners are asked, and never twice for one idempotency key; a
+           process killed at any moment leaves the charge or nothing. Tokens are kept as hashes only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import BudgetExhausted, InvalidInput, LedgerUnavailable
+
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE users (
+    name TEXT PRIMARY KEY, token TEXT NOT NULL UNIQUE, role TEXT NOT NULL, per_minute INTEGER NOT NULL,
+    allowance INTEGER NOT NULL, spent INTEGER NOT NULL DEFAULT 0,
+    CHECK (0 <= spent AND spent <= allowance)) WITHOUT ROWID;
+CREATE TABLE questions (
+    id TEXT PRIMARY KEY, user TEXT NOT NULL, key TEXT, at TEXT NOT NULL, request TEXT NOT NULL, nano INTEGER NOT NULL,
+    state TEXT NOT NULL, answer TEXT, UNIQUE (user, key));
+CREATE TABLE answers (key TEXT PRIMARY KEY, round BLOB NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE plans (method TEXT PRIMARY KEY, plan TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class User:
+    """Somebody with a token: how many questions a minute, and how much epsilon in all."""
+
+    name: str
+    role: str
+    per_minute: int
+    allowance: Epsilon
+    spent: Epsilon
+
+    @property
+    def left(self) -> Epsilon:
+        return Epsilon(self.allowance.nano - self.spent.nano)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question that was taken in: `state` is asked, answered or failed."""
+
+    id: str
+    user: str
+    at: str
+    request: Mapping[str, Any]
+    epsilon: Epsilon
+    state: str
+    answer: Mapping[str, Any] | None
+    new: bool = False
+
+
+class ProviderState:
+    """One SQLite file, used by the threads of one provider process."""
+
+    def __init__(self, path: str | Path, *, busy_seconds: float = 10.0) -> None:
+        self.path = Path(path).absolute()
+        self._turn = threading.RLock()
+        with _our_errors(self.path):
+            self._connection = sqlite3.connect(
+                self.path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+            )
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._prepare()
+
+    def close(self) -> None:
+        with self._turn:
+            self._connection.close()
+
+    # --- users --------------------------------------------------------------------------------------------------------
+
+    def add_user(self, name: str, *, allowance: Epsilon, per_minute: int = 60, role: str = "user") -> str:
+        """Add a user and return its token, which is shown this once; an existing user gets a new token."""
+        if role not in ("user", "operator") or not name or per_minute < 1:
+            raise InvalidInput("a user has a name, a role (user or operator) and at least 1 question a minute")
+        token = secrets.token_urlsafe(32)
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO users (name, token, role, per_minute, allowance) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET token = excluded.token, role = excluded.role,"
+                " per_minute = excluded.per_minute, allowance = max(excluded.allowance, spent)",
+                (name, _hashed(token), role, per_minute, allowance.nano),
+            )
+        return token
+
+    def remove_user(self, name: str) -> None:
+        """Make a user's token worthless; what it spent stays on record."""
+        with self._transaction() as connection:
+            connection.execute("UPDATE users SET token = ? WHERE name = ?", (f"removed {secrets.token_hex(16)}", name))
+
+    def user_of(self, token: str) -> User | None:
+        """Return whose token this is."""
+        return self._user("token", _hashed(token))
+
+    def user(self, name: str) -> User | None:
+        return self._user("name", name)
+
+    def users(self) -> list[User]:
+        """Return all users, by name."""
+        with self._reading() as connection:
+            return [_user(row) for row in connection.execute(f"{_USER} ORDER BY name")]
+
+    # --- questions ----------------------------------------------------------------------------------------------------
+
+    def begin(self, user: str, request: Mapping[str, Any], epsilon: Epsilon, *, key: str | None = None) -> Question:
+        """Charge a question to its user and return it; one with a known idempotency key is returned as it is."""
+        with self._transaction() as connection:
+            known = None if key is None else self._question(connection, "user = ? AND key = ?", (user, key))
+            if known is not None:
+                return known
+            self._spend(connection, user, epsilon)
+            row = (secrets.token_hex(12), user, key, _now(), json.dumps(request), epsilon.nano, "asked")
+            connection.execute(
+                "INSERT INTO questions (id, user, key, at, request, nano, state) VALUES (?, ?, ?, ?, ?, ?, ?)", row
+            )
+            return Question(row[0], user, row[3], request, epsilon, "asked", None, new=True)
+
+    def spend_more(self, question: Question, epsilon: Epsilon) -> bool:
+        """Charge a second round of a question before it is run; tell whether the user could pay for it."""
+        try:
+            with self._transaction() as connection:
+                self._spend(connection, question.user, epsilon)
+                connection.execute("UPDATE questions SET nano = nano + ? WHERE id = ?", (epsilon.nano, question.id))
+        except BudgetExhausted:
+            return False
+        return True
+
+    def finish(self, question: Question, answer: Mapping[str, Any] | None, *, free: bool = False) -> None:
+        """Keep a question's answer (None: it failed). What is free is given back; a failure is not: owners paid."""
+        with self._transaction() as connection:
+            if free:
+                back = (question.epsilon.nano, question.user)
+                connection.execute("UPDATE users SET spent = spent - ? WHERE name = ?", back)
+                connection.execute("UPDATE questions SET nano = 0 WHERE id = ?", (question.id,))
+            connection.execute(
+                "UPDATE questions SET state = ?, answer = ? WHERE id = ?",
+                ("failed" if answer is None else "answered", json.dumps(answer), question.id),
+            )
+
+    def question(self, question_id: str) -> Question | None:
+        """Return a question by its id."""
+        with self._reading() as connection:
+            return self._question(connection, "id = ?", (question_id,))
+
+    def questions_of(self, user: str, *, most: int = 100) -> list[Question]:
+        """Return a user's latest questions, the newest first."""
+        with self._reading() as connection:
+            rows = connection.execute(f"{_QUESTION} WHERE user = ? ORDER BY at DESC, rowid DESC LIMIT ?", (user, most))
+            return [_question(row) for row in rows]
+
+    # --- answers and plans --------------------------------------------------------------------------------------------
+
+    def earlier(self, key: str) -> tuple[bytes, Mapping[str, Any]] | None:
+        """Return the round and the answer of the same question, if it was asked before."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT round, answer FROM answers WHERE key = ?", (key,)).fetchone()
+            return None if row is None else (bytes(row[0]), json.loads(row[1]))
+
+    def keep(self, key: str, round_id: bytes, answer: Mapping[str, Any]) -> None:
+        """Keep an answer for those who ask the same again."""
+        with self._transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, round_id, json.dumps(answer)))
+
+    def plans(self) -> list[Mapping[str, Any]]:
+        """Return the plans in force."""
+        with self._reading() as connection:
+            return [json.loads(plan) for (plan,) in connection.execute("SELECT plan FROM plans")]
+
+    def keep_plan(self, method: str, plan: Mapping[str, Any]) -> None:
+        """Keep the plan in force for a method."""
+        with self._transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO plans VALUES (?, ?)", (method, json.dumps(plan)))
+
+    def backup(self, path: str | Path) -> None:
+        """Write a consistent copy while the provider runs."""
+        with self._reading() as connection, sqlite3.connect(path) as copy:
+            connection.backup(copy)
+        copy.close()
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version == _VERSION:
+            return
+        if version != 0:
+            raise InvalidInput(f"{self.path} is a provider's file of version {version}; this program reads {_VERSION}")
+        with self._transaction() as connection:
+            for statement in _SCHEMA.split(";\n"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+    def _spend(self, connection: sqlite3.Connection, user: str, epsilon: Epsilon) -> None:
+        row = connection.execute("SELECT allowance, spent FROM users WHERE name = ?", (user,)).fetchone()
+        if row is None:
+            raise InvalidInput("there is no such user")
+        if row[1] + epsilon.nano > row[0]:
+            raise BudgetExhausted(
+                asked=float(epsilon), left=float(Epsilon(row[0] - row[1])), cap=float(Epsilon(row[0]))
+            )
+        connection.execute("UPDATE users SET spent = spent + ? WHERE name = ?", (epsilon.nano, user))
+
+    def _user(self, column: str, value: str) -> User | None:
+        with self._reading() as connection:
+            row = connection.execute(f"{_USER} WHERE {column} = ?", (value,)).fetchone()
+            return None if row is None else _user(row)
+
+    def _question(self, connection: sqlite3.Connection, where: str, values: tuple[str, ...]) -> Question | None:
+        row = connection.execute(f"{_QUESTION} WHERE {where}", values).fetchone()
+        return None if row is None else _question(row)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._turn, _our_errors(self.path):
+            yield self._connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._turn, _our_errors(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+_USER = "SELECT name, role, per_minute, allowance, spent FROM users"
+_QUESTION = "SELECT id, user, at, request, nano, state, answer FROM questions"
+
+
+def _user(row: tuple[Any, ...]) -> User:
+    return User(row[0], row[1], row[2], Epsilon(row[3]), Epsilon(row[4]))
+
+
+def _question(row: tuple[Any, ...]) -> Question:
+    answer = None if row[6] is None else json.loads(row[6])
+    return Question(row[0], row[1], row[2], json.loads(row[3]), Epsilon(row[4]), row[5], answer)
+
+
+def _hashed(token: str) -> str:
+    # tokens are 32 random bytes, so a plain hash cannot be searched
+    return hashlib.sha256(b"fedgroup token v1 " + token.encode()).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@contextmanager
+def _our_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise LedgerUnavailable(f"the provider's file {path} cannot be used now ({error}); try later") from None
+    except sqlite3.DatabaseError as error:
+        raise InvalidInput(f"{path} is not a usable provider's file ({error}); restore it from a backup") from None

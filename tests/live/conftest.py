@@ -1,0 +1,189 @@
+"""A small federation in one process: real nodes, real ledgers, real messages, over a wire in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nacl.exceptions
+import nacl.public
+import numpy as np
+import pytest
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import ProtocolViolation, SiloUnavailable
+from fedgroup.live.desk import Desk
+from fedgroup.live.owner import run_owner
+from fedgroup.live.plans import MaskTerms
+from fedgroup.live.provider import LiveProvider, LiveSettings
+from fedgroup.messages import RangeQuery
+from fedgroup.owner.counting import count_vectors, total_units
+from fedgroup.owner.node import OwnerNode
+from fedgroup.owner.policy import Policy
+from fedgroup.owner.records import Records
+from fedgroup.privacy.noise import SecureNoise
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.secure.pair_keys import OwnerKey
+from fedgroup.space import Box, Grid, PublicMap
+from fedgroup.storage.owner_ledger import OwnerLedger
+from fedgroup.storage.provider_state import ProviderState
+from fedgroup.transport.codec import decode, encode
+from fedgroup.transport.memory import MemoryHub, MemoryOwnerLink
+
+MAP = PublicMap(Box(0, 0, 10, 10))
+
+
+@dataclass(frozen=True)
+class Card:
+    name: str
+    exchange_key: bytes
+
+
+class Keys:
+    """Real keys and boxes, without a certificate authority."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._secret = nacl.public.PrivateKey.generate()
+        self.owner_key = OwnerKey(bytes(self._secret))
+        self.exchange_key = self.owner_key.public
+        self.der = name.encode() + b"|" + self.exchange_key
+
+    def seal(self, to: Card, context: bytes, plain: bytes) -> bytes:
+        return bytes(nacl.public.Box(self._secret, nacl.public.PublicKey(to.exchange_key)).encrypt(context + plain))
+
+    def open(self, sender: Card, context: bytes, sealed: bytes) -> bytes:
+        try:
+            plain = nacl.public.Box(self._secret, nacl.public.PublicKey(sender.exchange_key)).decrypt(sealed)
+        except nacl.exceptions.CryptoError as fault:
+            raise ProtocolViolation("a letter does not open") from fault
+        if not plain.startswith(context):
+            raise ProtocolViolation("a letter of another context")
+        return plain[len(context) :]
+
+
+def believed(der: bytes) -> Card:
+    name, _, key = der.partition(b"|")
+    if len(key) != 32:
+        raise ProtocolViolation("not a certificate")
+    return Card(name.decode(), key)
+
+
+@dataclass
+class TableSilo:
+    """Records in memory, counted as the owner's room counts them."""
+
+    records: Records
+    broken: bool = False
+    changes: int = 0
+    attributes: tuple[str, ...] = ()
+    has_time: bool = False
+
+    def vector(self, grid: Grid) -> np.ndarray:
+        return count_vectors(self.records, grid, MAP)[0]
+
+    def totals(self, query: RangeQuery) -> dict[str, int]:
+        if self.broken:
+            raise SiloUnavailable("the database is away")
+        return total_units(self.records, query, MAP)
+
+    def snapshot(self) -> str:
+        return str(self.changes)
+
+
+@dataclass
+class LiveOwner:
+    """One owner: its node, its link, its task."""
+
+    name: str
+    node: OwnerNode
+    ledger: OwnerLedger
+    silo: TableSilo
+    keys: Keys
+    link: MemoryOwnerLink | None = None
+    task: asyncio.Task[None] | None = None
+
+
+@dataclass
+class City:
+    """A federation that tests can break."""
+
+    provider: LiveProvider
+    hub: MemoryHub
+    state: ProviderState
+    folder: Path
+    owners: dict[str, LiveOwner] = field(default_factory=dict)
+
+    def true_count(self, query: RangeQuery, names: Any = None) -> int:
+        chosen = self.owners if names is None else names
+        return sum(total_units(self.owners[name].silo.records, query, MAP)["count"] for name in chosen)
+
+    async def start(self, owner: LiveOwner) -> None:
+        owner.link = self.hub.owner(owner.name, owner.keys.der)
+        owner.task = asyncio.create_task(run_owner(owner.node, owner.link, decode=decode, in_thread=False))
+        self.owners[owner.name] = owner
+        await asyncio.sleep(0)
+
+    async def kill(self, name: str) -> None:
+        """End an owner without a word."""
+        owner = self.owners[name]
+        if owner.link is not None:
+            owner.link.drop()
+        await _ended(owner.task)
+
+    async def add(self, name: str, *, where: tuple[float, float] = (5, 5), count: int = 40, **policy: Any) -> LiveOwner:
+        cap = policy.pop("cap", 100.0)
+        rng = np.random.default_rng(len(self.owners))
+        x, y = (np.clip(rng.normal(c, 0.4, count), 0, 9.99) for c in where)
+        records = Records(owner=np.zeros(count, dtype=np.int64), x=x, y=y)
+        ledger = OwnerLedger(self.folder / f"{name}.db")
+        ledger.set_cap(Epsilon.of(cap))
+        keys, silo = Keys(name), TableSilo(records)
+        owner = LiveOwner(name, self.node(keys, silo, ledger, policy), ledger, silo, keys)
+        await self.start(owner)
+        return owner
+
+    def node(self, keys: Keys, silo: TableSilo, ledger: OwnerLedger, policy: dict[str, Any]) -> OwnerNode:
+        defaults = {"modes": ("trusted", "masked"), "highest_epsilon": Epsilon.of(50), "fewest_members": 2}
+        return OwnerNode(
+            keys, silo, public_map=MAP, protection=Protection(), policy=Policy(**defaults | policy), ledger=ledger,
+            noise=SecureNoise(), verify=believed, encode=encode,
+        )  # fmt: skip
+
+
+async def _ended(task: asyncio.Task[None] | None) -> None:
+    if task is not None:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@pytest.fixture
+def city(tmp_path: Path) -> Callable[..., Any]:
+    @asynccontextmanager
+    async def opened(
+        owners: int = 6, *, seconds: float = 5.0, dropouts: float = 0.1, **policy: Any
+    ) -> AsyncIterator[City]:
+        hub, state = MemoryHub(), ProviderState(tmp_path / "provider.db")
+        desk = Desk(hub.provider(), encode=encode, decode=decode, verify=believed)
+        settings = LiveSettings("city", MAP, Protection(), MaskTerms(1, dropouts), cohort_size=4, seconds=seconds)
+        async with AsyncExitStack() as stack:
+            listening = asyncio.create_task(desk.listen())
+            stack.push_async_callback(_ended, listening)
+            found = City(LiveProvider(desk, settings, store=state), hub, state, tmp_path)
+            for i in range(owners):
+                await found.add(f"owner-{i}", where=(3, 3) if i % 2 else (7, 7), **policy)
+            assert await desk.until_present(owners, 5)
+            try:
+                yield found
+            finally:
+                for owner in found.owners.values():
+                    await _ended(owner.task)
+                    owner.ledger.close()
+                state.close()
+
+    return opened
