@@ -55,12 +55,12 @@ class Group:
     _masked_with: dict[tuple[int, ...], Member] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, offer: Offer, members: Sequence[Certified], own: Certified) -> Group:
+    def of(cls, offer: Offer, members: Sequence[Certified], *, name: str, key: bytes) -> Group:
         """Return the group of an offer whose certificates were verified; refuse a roster that is not what it says."""
         names = [member.name for member in members]
         if len(set(names)) != len(names) or len({member.exchange_key for member in members}) != len(names):
             raise ProtocolViolation("a roster holds each owner and each key once")
-        if names[offer.position] != own.name or members[offer.position].exchange_key != own.exchange_key:
+        if names[offer.position] != name or members[offer.position].exchange_key != key:
             raise ProtocolViolation("a roster holds another owner at this position")
         colluders = min(offer.colluders, max(len(members) - 1, 0))
         terms = MaskedTerms(len(members), colluders, offer.dropouts)

@@ -78,8 +78,11 @@ class RoundLedger(Protocol):
     def snapshot_of(self, round_id: bytes) -> str | None: ...
 
 
-class OwnIdentity(Certified, Protocol):
-    """The owner's own certificate, and what it does with its key."""
+class OwnIdentity(Protocol):
+    """The owner's own name, and what it does with its key."""
+
+    @property
+    def name(self) -> str: ...
 
     @property
     def owner_key(self) -> OwnerKey: ...
@@ -169,7 +172,7 @@ class OwnerNode:
         known = self._groups.get(offer.plan)
         if known is None:
             members = [self._verify(der) for der in offer.certificates]
-            known = Group.of(offer, members, self._identity)
+            known = Group.of(offer, members, name=self.name, key=self._identity.owner_key.public)
             self._groups = dict(list(self._groups.items())[-MOST_GROUPS + 1 :]) | {offer.plan: known}
         elif [member.name for member in known.members] != [self._verify(der).name for der in offer.certificates]:
             raise ProtocolViolation("a plan's roster cannot change")

@@ -1,0 +1,75 @@
+"""How a certificate says who is who: subject, role, exchange key and hosts, in the words of X.509.
+
+A subject is O = federation, OU = role, CN = name. The exchange key stands in an extension of its own, below an OID made of
+a random UUID (ITU-T X.667: `2.25` needs no registration). It is not critical, so that TLS libraries let it pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from fedgroup.identity.naming import Role, is_address
+
+_ARC = "2.25.46769955137070142683802206007734897431"
+EXCHANGE_KEY = x509.ObjectIdentifier(f"{_ARC}.1")
+POSSESSION = x509.ObjectIdentifier(f"{_ARC}.2")
+
+FEDERATION, ROLE, NAME = NameOID.ORGANIZATION_NAME, NameOID.ORGANIZATIONAL_UNIT_NAME, NameOID.COMMON_NAME
+USES: dict[Role, list[x509.ObjectIdentifier]] = {
+    "owner": [ExtendedKeyUsageOID.CLIENT_AUTH],
+    "provider": [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH],
+}
+"""What TLS lets a role do: only a provider can serve."""
+
+FAULTS = (
+    ValueError,
+    TypeError,
+    x509.ExtensionNotFound,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""What reading a malformed certificate or request can raise."""
+
+
+def subject(**parts: str) -> x509.Name:
+    """Return a subject of `federation`, `role` and `name`, as far as they are given."""
+    kinds = {"federation": FEDERATION, "role": ROLE, "name": NAME}
+    return x509.Name([x509.NameAttribute(kinds[part], text) for part, text in parts.items()])
+
+
+def words_of(name: x509.Name, *kinds: x509.ObjectIdentifier) -> tuple[str, ...]:
+    """Return the words of a subject that consists of exactly these kinds, in this order."""
+    if tuple(word.oid for word in name) != kinds:
+        raise ValueError("a subject has other parts")
+    return tuple(str(word.value) for word in name)
+
+
+def raw_extension(extensions: x509.Extensions, kind: x509.ObjectIdentifier) -> bytes:
+    """Return the bytes of an extension of ours."""
+    value = extensions.get_extension_for_oid(kind).value
+    if not isinstance(value, x509.UnrecognizedExtension):
+        raise ValueError("an extension has another type")
+    return value.value
+
+
+def alternative_names(hosts: Sequence[str]) -> x509.SubjectAlternativeName:
+    """Return hosts as X.509 lists them."""
+    return x509.SubjectAlternativeName(
+        [x509.IPAddress(ip_address(host)) if is_address(host) else x509.DNSName(host) for host in hosts]
+    )
+
+
+def hosts_in(extensions: x509.Extensions) -> tuple[str, ...]:
+    """Return the hosts that a certificate or request names, none if it has no such extension."""
+    try:
+        listed = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ()
+    if any(not isinstance(host, x509.DNSName | x509.IPAddress) for host in listed):
+        raise ValueError("a host is a name or an address")
+    return tuple(str(host.value) for host in listed)

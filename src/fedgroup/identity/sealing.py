@@ -1,0 +1,80 @@
+"""Letters from owner to owner, which broker and provider carry and cannot read.
+
+Requires:  both certificates were returned by `Trust.verify` (or are one's own), and the context names one purpose in one
+           round that the receiver accepts once.
+Guarantee: a letter opens only for the receiver, only as from the sender, only in the context it was sealed for, and only
+           if no byte was changed; federation, both names and both keys are bound to it. Security is that of `hpke.py`.
+Not given: see `hpke.py`: no forward secrecy towards the receiver, no proof to third parties, no protection against a
+           letter being sent again or held back. Length shows: `padded` makes letters of equal length.
+"""
+
+from __future__ import annotations
+
+from fedgroup.errors import InvalidInput, ProtocolViolation
+from fedgroup.identity import hpke
+from fedgroup.identity.certificate import Certificate
+from fedgroup.secure.pair_keys import OwnerKey
+
+LETTER_BYTES = 256
+"""What `padded` makes of every `Partial`: its sealed letter has LETTER_BYTES + SEAL_BYTES bytes."""
+
+_VERSION = b"\x01"
+_LABEL = b"fedgroup letter v1"
+SEAL_BYTES = len(_VERSION) + hpke.ENC_BYTES + hpke.TAG_BYTES
+"""How much longer a sealed text is than the text itself."""
+
+
+def sealed(key: OwnerKey, sender: Certificate, receiver: Certificate, context: bytes, plain: bytes) -> bytes:
+    """Return `plain` for the eyes of `receiver`, from `sender`, whose exchange key is `key`."""
+    if not _are_two_owners(sender, receiver):
+        raise InvalidInput("letters go from one owner to another of the same federation")
+    info = _bound(sender, receiver, context)
+    try:
+        return _VERSION + hpke.seal(key, receiver.exchange_key, info=info, plain=plain)
+    except ValueError:
+        raise ProtocolViolation(f"the exchange key of {receiver.name!r} is not a usable point of Curve25519") from None
+
+
+def opened(key: OwnerKey, sender: Certificate, receiver: Certificate, context: bytes, letter: bytes) -> bytes:
+    """Return what `sender` sealed for `receiver`, whose exchange key is `key`, in this very context."""
+    info = _bound(sender, receiver, context)
+    try:
+        if letter[:1] != _VERSION or not _are_two_owners(sender, receiver):
+            raise hpke.DoesNotOpen
+        return hpke.open_(key, sender.exchange_key, info=info, sealed=letter[1:])
+    except hpke.DoesNotOpen:
+        raise ProtocolViolation("a letter does not open: it was changed, or is not what it is said to be") from None
+
+
+def context_of(purpose: str, *parts: bytes) -> bytes:
+    """Return a context for one purpose, such as a round's id; no two lists of parts have the same one."""
+    return _joined(purpose.encode(), *parts)
+
+
+def padded(plain: bytes, size: int = LETTER_BYTES) -> bytes:
+    """Return `plain` in exactly `size` bytes: two of length, the text, zeros."""
+    if not 2 <= size <= 1 << 16 or len(plain) > size - 2:
+        raise InvalidInput(f"at most {size - 2} bytes can be padded to {size}, got {len(plain)}")
+    return (len(plain).to_bytes(2, "big") + plain).ljust(size, b"\0")
+
+
+def unpadded(text: bytes) -> bytes:
+    """Return what was padded."""
+    length = int.from_bytes(text[:2], "big")
+    if len(text) < 2 or length > len(text) - 2 or any(text[2 + length :]):
+        raise ProtocolViolation("a letter is padded with zeros after its text")
+    return text[2 : 2 + length]
+
+
+def _are_two_owners(sender: Certificate, receiver: Certificate) -> bool:
+    differ = sender.name != receiver.name and sender.exchange_key != receiver.exchange_key
+    return differ and sender.role == receiver.role == "owner" and sender.federation == receiver.federation
+
+
+def _bound(sender: Certificate, receiver: Certificate, context: bytes) -> bytes:
+    return _joined(_LABEL, sender.federation.encode(), sender.name.encode(), receiver.name.encode(), context)
+
+
+def _joined(*parts: bytes) -> bytes:
+    """Return the parts, each after its length, so that no two lists become the same bytes."""
+    return b"".join(len(part).to_bytes(4, "big") + part for part in parts)

@@ -1,0 +1,150 @@
+"""Whom a party believes: the federation's authority and its list of revocations, two public files.
+
+Requires:  `ca.pem` came from the federation over a channel that the provider does not control (compare fingerprints).
+Guarantee: `verify` returns only certificates that this authority signed for the asked role, that are valid now, and that
+           the list at hand does not revoke. A list that ran out is refused, so nobody can withhold a newer one for ever.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from fedgroup.errors import InvalidInput, ProtocolViolation
+from fedgroup.identity.certificate import Certificate, parsed, read_certificate
+from fedgroup.identity.fields import FAULTS
+from fedgroup.identity.files import read_public
+from fedgroup.identity.issuing import federation_of, now
+from fedgroup.identity.naming import Role
+from fedgroup.identity.requests import fingerprint
+
+AUTHORITY_FILE = "ca.pem"
+REVOKED_FILE = "revoked.pem"
+
+
+class Trust:
+    """An authority's certificate and the revocations it signed."""
+
+    __slots__ = ("_read_at", "_revoked", "authority", "federation", "folder")
+
+    def __init__(self, folder: Path, authority: x509.Certificate, revoked: x509.CertificateRevocationList) -> None:
+        self.folder = folder
+        self.authority = authority
+        self.federation = _checked_federation(authority, self.authority_file)
+        if revoked.issuer != authority.subject or not revoked.is_signature_valid(_key_of(authority)):
+            raise InvalidInput(f"{self.revoked_file} was not signed by the authority in {self.authority_file}")
+        self._revoked = revoked
+        self._read_at = 0
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], *, stale: bool = False) -> Trust:
+        """Return what `ca.pem` and `revoked.pem` in a folder say; an outdated list is refused unless `stale`."""
+        place = Path(folder)
+        read_at = _changed_at(place / REVOKED_FILE)
+        found = cls(place, _authority_in(place / AUTHORITY_FILE), list_in(place / REVOKED_FILE))
+        found._read_at = read_at
+        if not stale:
+            found._require_fresh(now())
+        return found
+
+    @property
+    def authority_file(self) -> Path:
+        """The authority's certificate, for programs that take files."""
+        return self.folder / AUTHORITY_FILE
+
+    @property
+    def revoked_file(self) -> Path:
+        """The list of revocations, for programs that take files."""
+        return self.folder / REVOKED_FILE
+
+    @property
+    def fingerprint(self) -> str:
+        """128 bits that name the authority's key, to be compared by people."""
+        return fingerprint(_key_of(self.authority).public_bytes_raw())
+
+    @property
+    def number(self) -> int:
+        """The number of the list: it grows with every new one."""
+        return self._revoked.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
+
+    def verify(self, der: bytes, *, role: Role = "owner") -> Certificate:
+        """Return the certificate in `der`, or raise `ProtocolViolation` if the federation does not vouch for it."""
+        at = now()
+        self._require_fresh(at)
+        try:
+            parsed(der).verify_directly_issued_by(self.authority)
+        except (InvalidSignature, *FAULTS):
+            raise ProtocolViolation("a certificate was not signed by the federation's authority") from None
+        found = read_certificate(der)
+        if found.federation != self.federation or found.role != role:
+            raise ProtocolViolation(f"a certificate is not that of this federation's {role}")
+        if not found.not_before <= at <= min(found.not_after, self.authority.not_valid_after_utc):
+            raise ProtocolViolation(f"the certificate of {found.name!r} is not valid now")
+        if self._revoked.get_revoked_certificate_by_serial_number(found.serial) is not None:
+            raise ProtocolViolation(f"the certificate of {found.name!r} was revoked")
+        return found
+
+    def current(self) -> Trust:
+        """Return what the files say now: this very value as long as the list of revocations is the same file."""
+        if _changed_at(self.revoked_file) == self._read_at:
+            return self
+        found = Trust.load(self.folder)
+        if found.fingerprint != self.fingerprint:
+            raise InvalidInput(
+                f"{self.authority_file} names another authority than before; start anew if that is meant"
+            )
+        if found.number < self.number:
+            raise InvalidInput(f"{self.revoked_file} is older than the list in use; get the authority's newest one")
+        return found
+
+    def _require_fresh(self, at: datetime) -> None:
+        end = self._revoked.next_update_utc
+        if end is None or at > end:
+            raise InvalidInput(
+                f"the list of revocations {self.revoked_file} ran out; get a new one from who holds the authority"
+            )
+
+    def __repr__(self) -> str:
+        return f"Trust({self.federation!r}, fingerprint={self.fingerprint!r}, list={self.number})"
+
+
+def list_in(file: Path) -> x509.CertificateRevocationList:
+    """Return the list of revocations in a file, its signature not yet checked."""
+    try:
+        return x509.load_pem_x509_crl(read_public(file, what="the authority's list of revocations"))
+    except FAULTS:
+        raise InvalidInput(f"{file} is not a list of revocations") from None
+
+
+def _authority_in(file: Path) -> x509.Certificate:
+    try:
+        found = x509.load_pem_x509_certificate(read_public(file, what="the authority's certificate"))
+        found.verify_directly_issued_by(found)
+    except (InvalidSignature, *FAULTS):
+        raise InvalidInput(f"{file} is not an authority's certificate") from None
+    return found
+
+
+def _checked_federation(authority: x509.Certificate, file: Path) -> str:
+    try:
+        return federation_of(authority)
+    except FAULTS:
+        raise InvalidInput(f"{file} is not the certificate of a federation's authority") from None
+
+
+def _key_of(authority: x509.Certificate) -> Ed25519PublicKey:
+    key = authority.public_key()
+    assert isinstance(key, Ed25519PublicKey)  # noqa: S101  checked at birth
+    return key
+
+
+def _changed_at(file: Path) -> int:
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0

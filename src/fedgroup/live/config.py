@@ -1,0 +1,197 @@
+"""The files that live roles start from: TOML, checked to the last key. `fedgroup init` writes them with comments."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import InvalidInput
+from fedgroup.live.plans import MaskTerms
+from fedgroup.live.provider import LiveSettings
+from fedgroup.owner.policy import Policy
+from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
+from fedgroup.space import Box, PublicMap
+
+try:
+    import msgspec
+except ImportError:
+    raise InvalidInput("live roles need the extra [live]: pip install 'fedgroup[live]'") from None
+
+
+class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A table of a file; unknown keys are mistakes."""
+
+
+class FederationTable(_Table, frozen=True, kw_only=True):
+    """What all parties agreed on; it must be the same in everybody's file."""
+
+    name: str
+    domain: tuple[float, float, float, float]
+    lonlat: bool = False
+    neighbours: Neighbours = "add-remove"
+    unit: Unit = "record"
+    max_records: int | None = None
+
+    @property
+    def public_map(self) -> PublicMap:
+        return PublicMap(Box(*self.domain), self.lonlat)
+
+    @property
+    def protection(self) -> Protection:
+        return Protection(self.neighbours, self.unit, self.max_records)
+
+
+class IdentityTable(_Table, frozen=True, kw_only=True):
+    """Folders: this party's certificate and keys, and the federation's authority with its revocations."""
+
+    folder: str
+    authority: str
+
+
+class BrokerTable(_Table, frozen=True, kw_only=True):
+    """Where messages go; `embedded` lets the provider run the broker itself."""
+
+    host: str = "127.0.0.1"
+    port: int = 8883
+    embedded: bool = True
+
+
+class OwnersBrokerTable(_Table, frozen=True, kw_only=True):
+    """Where the broker is."""
+
+    host: str = "127.0.0.1"
+    port: int = 8883
+
+
+class HttpTable(_Table, frozen=True, kw_only=True):
+    """Where users ask; `tls` serves it with the provider's certificate."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    tls: bool = False
+
+
+class AnswersTable(_Table, frozen=True, kw_only=True):
+    """How long an answer may take, and what masked groups withstand."""
+
+    seconds: float = 10.0
+    cohort_size: int = 50
+    colluders: int = 1
+    dropouts: float = 0.1
+
+
+class StateTable(_Table, frozen=True, kw_only=True):
+    """Where the provider keeps users, questions and plans."""
+
+    file: str = "provider.db"
+
+
+class ProviderConfig(_Table, frozen=True, kw_only=True):
+    """A provider's file."""
+
+    federation: FederationTable
+    identity: IdentityTable
+    broker: BrokerTable = BrokerTable()
+    http: HttpTable = HttpTable()
+    answers: AnswersTable = AnswersTable()
+    state: StateTable = StateTable()
+
+    @property
+    def settings(self) -> LiveSettings:
+        answers = self.answers
+        return LiveSettings(
+            self.federation.name,
+            self.federation.public_map,
+            self.federation.protection,
+            MaskTerms(answers.colluders, answers.dropouts),
+            cohort_size=answers.cohort_size,
+            seconds=answers.seconds,
+        )
+
+
+class LedgerTable(_Table, frozen=True, kw_only=True):
+    """The owner's own ledger, and what it may spend per epoch."""
+
+    file: str
+    cap: float
+
+
+class PolicyTable(_Table, frozen=True, kw_only=True):
+    """The owner's veto."""
+
+    highest_epsilon: float = 1.0
+    highest_setup: float | None = None
+    kinds: tuple[str, ...] = ("count", "sum", "avg")
+    modes: tuple[str, ...] = ("masked",)
+    fewest_members: int = 3
+    smallest_radius: float = 0.0
+    attributes: tuple[str, ...] | None = None
+    comparisons: int = 0
+
+    @property
+    def policy(self) -> Policy:
+        return Policy(
+            highest_epsilon=Epsilon.of(self.highest_epsilon, name="highest_epsilon"),
+            highest_setup=None if self.highest_setup is None else Epsilon.of(self.highest_setup, name="highest_setup"),
+            kinds=self.kinds,
+            modes=self.modes,
+            fewest_members=self.fewest_members,
+            smallest_radius=self.smallest_radius,
+            attributes=self.attributes,
+            comparisons=self.comparisons,
+        )
+
+
+class OwnerConfig(_Table, frozen=True, kw_only=True):
+    """An owner's file; its name is the one in its certificate."""
+
+    federation: FederationTable
+    identity: IdentityTable
+    ledger: LedgerTable
+    silo: dict[str, Any]
+    broker: OwnersBrokerTable = OwnersBrokerTable()
+    policy: PolicyTable = PolicyTable()
+
+
+Config = TypeVar("Config", ProviderConfig, OwnerConfig)
+
+
+def read_config(path: Path, kind: type[Config]) -> Config:
+    """Return what a file says, with every path made absolute from where the file is."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = msgspec.convert(_placed(table, path.absolute().parent), kind)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} is not TOML: {error}") from None
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{path}: {_in_words(str(error))}") from None
+    _require_sensible(found)
+    return found
+
+
+def _placed(table: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the same tables with their files and folders found from the file's own folder."""
+    places = {"identity": ("folder", "authority"), "ledger": ("file",), "state": ("file",), "silo": ("path",)}
+    result = dict(table)
+    for name, keys in places.items():
+        inner = table.get(name)
+        if isinstance(inner, dict):
+            result[name] = inner | {k: str(folder / inner[k]) for k in keys if isinstance(inner.get(k), str)}
+    return result
+
+
+def _require_sensible(found: ProviderConfig | OwnerConfig) -> None:
+    """Build what the file describes once, so that mistakes show before anything starts."""
+    _ = found.federation.public_map, found.federation.protection
+    if isinstance(found, OwnerConfig):
+        _ = found.policy.policy, Epsilon.of(found.ledger.cap, name="cap")
+    else:
+        _ = found.settings
+
+
+def _in_words(text: str) -> str:
+    return text.replace("Object contains unknown field", "unknown key").replace("$.", "")

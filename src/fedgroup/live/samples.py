@@ -1,0 +1,102 @@
+"""The files that `fedgroup init` writes: every setting with what it means, ready to be changed."""
+
+from __future__ import annotations
+
+_FEDERATION = """\
+[federation]                          # agreed by all; the same in everybody's file
+name = "{federation}"
+domain = [{domain}]      # west, south, east, north: public, never taken from records
+lonlat = {lonlat}                        # true: degrees, and radii in metres
+neighbours = "add-remove"             # what epsilon protects: one record added or removed; or "replace"
+unit = "record"                       # or "owner", with max_records = K: all records of an owner, cut to K
+
+[identity]                            # see: fedgroup certificates --help
+folder = "{folder}"                   # this party's certificate and keys
+authority = "{authority}"             # the federation's certificate and its list of revocations
+"""
+
+_PROVIDER = """\
+# A provider of a fedgroup federation: it coordinates, and sees noisy, masked or sealed values only.
+# Start it with: fedgroup provider --config {file}
+
+{common}
+[broker]
+embedded = true                       # false: use the MQTT broker at this address (mosquitto, NATS)
+host = "{host}"
+port = {port}
+
+[http]                                # where users ask, with tokens made by: fedgroup users add
+host = "{host}"
+port = {http_port}
+tls = false                           # true: serve with the provider's certificate
+
+[answers]
+seconds = 10.0                        # how long a question may take
+cohort_size = 50                      # masked cohorts have about this many members
+colluders = 1                         # how many members of a masked group may pool what they know
+dropouts = 0.1                        # which share of them may be silent
+
+[state]
+file = "provider.db"                  # users, questions, plans: nothing private, but keep it
+"""
+
+_OWNER = """\
+# An owner in a fedgroup federation: its records stay here, and so does the last word.
+# Start it with: fedgroup owner --config {file}
+
+{common}
+[broker]
+host = "{host}"
+port = {port}
+
+[silo]                                # where the records are; see docs/how-to/silos.md
+{silo}
+
+[ledger]                              # this owner's own account of what it has spent; as private as the records
+file = "ledger.db"
+cap = {cap}                            # the most epsilon per epoch, vectors and answers together
+
+[policy]                              # what this owner refuses, whoever asks
+highest_epsilon = 1.0                 # the most one answer may cost
+kinds = ["count", "sum", "avg"]
+modes = ["masked"]                    # "trusted" too, if leaders of its groups may see its exact answers
+fewest_members = 3                    # of a masked group, itself included
+smallest_radius = 0.0                 # of a circle, in the map's unit (metres if lonlat)
+comparisons = 0                       # secure comparisons per epoch; each shows one exact bit about two owners
+"""
+
+PARQUET_SILO = """\
+kind = "parquet"
+path = "records.parquet"
+x = "x"
+y = "y"\
+"""
+
+
+def provider_text(
+    *, file: str, federation: str, domain: str, lonlat: bool, host: str, port: int, http_port: int, **places: str
+) -> str:
+    """Return a provider's file."""
+    common = _common(federation, domain, lonlat, places)
+    return _PROVIDER.format(file=file, common=common, host=host, port=port, http_port=http_port)
+
+
+def owner_text(
+    *,
+    file: str,
+    federation: str,
+    domain: str,
+    lonlat: bool,
+    host: str,
+    port: int,
+    cap: float = 10.0,
+    silo: str = PARQUET_SILO,
+    **places: str,
+) -> str:
+    """Return an owner's file."""
+    common = _common(federation, domain, lonlat, places)
+    return _OWNER.format(file=file, common=common, host=host, port=port, cap=cap, silo=silo)
+
+
+def _common(federation: str, domain: str, lonlat: bool, places: dict[str, str]) -> str:
+    return _FEDERATION.format(federation=federation, domain=domain, lonlat=str(lonlat).lower(), **places)

@@ -1,0 +1,64 @@
+"""Messages that arrived and wait to be taken, in order, never more than a bound."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+MOST_WAITING = 20_000
+"""Several answers of each of a thousand owners."""
+
+
+class Inbox:
+    """A queue that says when it is full and when there is room again, and ends when it is closed."""
+
+    def __init__(
+        self,
+        *,
+        most: int = MOST_WAITING,
+        when_full: Callable[[], None] = lambda: None,
+        when_room: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._most = most
+        self._when_full = when_full
+        self._when_room = when_room
+        self._waiting: deque[tuple[str, bytes]] = deque()
+        self._news = asyncio.Event()
+        self._full = False
+        self._closed = False
+
+    @property
+    def full(self) -> bool:
+        """Whether the sender should hold back, until half of what waits is taken."""
+        return self._full
+
+    def put(self, sender: str, payload: bytes) -> None:
+        """Add a message to the end."""
+        self._waiting.append((sender, payload))
+        self._news.set()
+        if not self._full and len(self._waiting) >= self._most:
+            self._full = True
+            self._when_full()
+
+    def close(self) -> None:
+        """End: what waits can still be taken, and then there is no more."""
+        self._closed = True
+        self._news.set()
+
+    async def taken(self) -> AsyncIterator[tuple[str, bytes]]:
+        """Yield messages as they come, until the inbox is closed."""
+        while True:
+            while self._waiting:
+                yield self._take()
+            if self._closed:
+                return
+            self._news.clear()
+            await self._news.wait()
+
+    def _take(self) -> tuple[str, bytes]:
+        message = self._waiting.popleft()
+        if self._full and len(self._waiting) <= self._most // 2:
+            self._full = False
+            self._when_room()
+        return message

@@ -1,0 +1,219 @@
+"""Both ends of the wire over MQTT. A lost connection is made again, with growing waits, until the link is closed.
+
+Presence is kept by the broker: an owner's link leaves a retained "here" whenever it connects, and a will, "gone".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from fedgroup.errors import ProtocolViolation
+from fedgroup.messages.said import Presence
+from fedgroup.transport.access import Access, access_of_owner, access_of_provider
+from fedgroup.transport.backoff import Backoff
+from fedgroup.transport.codec import encode
+from fedgroup.transport.connection import BrokerAddress, Connection
+from fedgroup.transport.inbox import Inbox
+from fedgroup.transport.links import MOST_BYTES
+from fedgroup.transport.packets import Will
+from fedgroup.transport.topics import PROVIDER, Topics, require_owner
+
+log = logging.getLogger("fedgroup.wire")
+
+_SETTLED_S = 5.0
+"""A connection that lasted so long was a good one: the next try comes soon again."""
+
+
+@dataclass(frozen=True)
+class _Party:
+    """Who is at this end: its name, what it may read, what the broker says when it is lost, and whom it hears."""
+
+    name: str
+    access: Access
+    speaker: Callable[[str], str | None]
+    here: tuple[str, bytes] | None = None
+    gone: Will | None = None
+
+
+class _Line:
+    """One connection after the other, and what came over them."""
+
+    def __init__(self, broker: BrokerAddress, party: _Party, backoff: Backoff) -> None:
+        self._broker = broker
+        self._party = party
+        self._backoff = backoff
+        self._inbox = Inbox(when_full=self._hold, when_room=self._go_on)
+        self._connection: Connection | None = None
+        self._up = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._keep_connected())
+
+    async def until_up(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._up.wait(), seconds)
+        return self._up.is_set()
+
+    async def publish(self, topic: str, payload: bytes) -> None:
+        if len(payload) > MOST_BYTES:
+            raise ProtocolViolation(f"a message has at most {MOST_BYTES} bytes")
+        if self._connection is not None:
+            self._connection.publish(topic, payload)
+            await self._connection.room()
+
+    def received(self) -> AsyncIterator[tuple[str, bytes]]:
+        return self._inbox.taken()
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        if connection is not None:
+            if self._party.gone is not None:
+                connection.publish(self._party.gone.topic, self._party.gone.payload, retain=True)
+            await connection.leave()
+        self._up.clear()
+        self._inbox.close()
+
+    async def _keep_connected(self) -> None:
+        loop, attempt = asyncio.get_running_loop(), 0
+        while True:
+            started = loop.time()
+            try:
+                connection = await self._connect()
+                log.debug("connected", extra={"party": self._party.name})
+                trouble = await connection.end()
+            except OSError as error:
+                trouble = str(error) or type(error).__name__
+            self._connection = None
+            self._up.clear()
+            attempt = 0 if loop.time() - started > _SETTLED_S else attempt + 1
+            wait_s = self._backoff.wait_s(self._party.name, attempt)
+            where = f"{self._broker.host}:{self._broker.port}"
+            log.warning("no connection to the broker at %s (%s); next try in %.1f s", where, trouble, wait_s)
+            await asyncio.sleep(wait_s)
+
+    async def _connect(self) -> Connection:
+        """Connect and listen; only then say that this party is here."""
+        connection = await Connection.open(
+            self._broker, client=self._party.name, will=self._party.gone, on_message=self._hear
+        )
+        self._connection = connection  # what is retained may come, and be answered, before the broker's consent
+        if self._inbox.full:
+            connection.hold()
+        await connection.subscribe(self._party.access.reads)
+        if self._party.here is not None:
+            topic, payload = self._party.here
+            connection.publish(topic, payload, retain=True)
+        self._up.set()
+        return connection
+
+    def _hear(self, topic: str, payload: bytes) -> None:
+        speaker = self._party.speaker(topic)
+        if speaker is not None:
+            self._inbox.put(speaker, payload)
+
+    def _hold(self) -> None:
+        if self._connection is not None:
+            self._connection.hold()
+
+    def _go_on(self) -> None:
+        if self._connection is not None:
+            self._connection.go_on()
+
+
+class _MqttLink:
+    """What both ends have in common: they start, are waited for, are listened to, and are closed."""
+
+    def __init__(self, line: _Line) -> None:
+        self._line = line
+
+    def start(self) -> None:
+        """Begin to connect, in a task of the running loop."""
+        self._line.start()
+
+    async def until_up(self, seconds: float) -> bool:
+        """Wait until the link is connected; tell whether it is."""
+        return await self._line.until_up(seconds)
+
+    def received(self) -> AsyncIterator[tuple[str, bytes]]:
+        """Yield (sender, payload) until the link is closed."""
+        return self._line.received()
+
+    async def close(self) -> None:
+        """Leave for good."""
+        await self._line.close()
+
+    async def __aenter__(self) -> Self:
+        self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class MqttOwnerLink(_MqttLink):
+    """An owner's end over MQTT; `certificate` (DER) is shown with its presence."""
+
+    def __init__(
+        self,
+        owner: str,
+        *,
+        topics: Topics,
+        broker: BrokerAddress,
+        certificate: bytes,
+        backoff: Backoff = Backoff(),  # noqa: B008 - frozen
+    ) -> None:
+        self._owner = require_owner(owner)
+        self._topics = topics
+        party = _Party(
+            name=owner,
+            access=access_of_owner(topics, owner),
+            speaker=lambda topic: topics.heard_by_owner(topic, owner),
+            here=(topics.presence(owner), encode(Presence(owner, here=True, certificate=certificate))),
+            gone=Will(topics.presence(owner), encode(Presence(owner, here=False))),
+        )
+        super().__init__(_Line(broker, party, backoff))
+
+    async def send(self, to: str, payload: bytes) -> None:
+        """Send to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
+        own = self._topics.say(self._owner)
+        await self._line.publish(
+            own if to == PROVIDER else self._topics.letter(require_owner(to), self._owner), payload
+        )
+
+
+class MqttProviderLink(_MqttLink):
+    """The provider's end over MQTT."""
+
+    def __init__(
+        self,
+        *,
+        topics: Topics,
+        broker: BrokerAddress,
+        backoff: Backoff = Backoff(),  # noqa: B008 - frozen
+    ) -> None:
+        self._topics = topics
+        party = _Party(name=PROVIDER, access=access_of_provider(topics), speaker=topics.heard_by_provider)
+        super().__init__(_Line(broker, party, backoff))
+
+    async def send(self, owner: str, payload: bytes) -> None:
+        """Send to one owner; lost if the link is down or the owner is not here."""
+        await self._line.publish(self._topics.ask(require_owner(owner)), payload)
+
+    async def send_many(self, messages: Iterable[tuple[str, bytes]]) -> None:
+        """Send each owner its message, without a round trip for each."""
+        for owner, payload in messages:
+            await self.send(owner, payload)
