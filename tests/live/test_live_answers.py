@@ -57,6 +57,38 @@ def test_owners_are_grouped_by_similarity_and_answer_together(graph: str, mode: 
     run(story())
 
 
+@pytest.mark.parametrize("graph", ["hybrid", "secure"])
+def test_owners_that_opted_in_are_compared_securely(graph: str, city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(6, comparisons=20) as here:
+            await here.add("shy", where=(3, 3))
+            await here.provider.desk.until_present(7, 5)
+            settings = GroupingSettings(graph=graph)
+            plan = await here.provider.regroup(settings, epsilon=Epsilon.of(0.05), grid=(2, 2))
+            assert plan.sizes() == [3, 3]
+            assert "not epsilon-DP" in plan.guarantee
+            assert "shy" not in plan.members
+            made = [owner.ledger.comparisons() for owner in here.owners.values()]
+            assert 2 <= max(made) <= 6
+            assert here.owners["shy"].ledger.comparisons() == 0
+            texts = [entry.question for entry in here.owners["owner-0"].ledger.entries()]
+            assert any("each shows one exact bit" in text for text in texts)
+
+    run(story())
+
+
+def test_comparisons_end_at_the_owners_cap_and_stay_on_one_grid(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(6, comparisons=1, cap=100) as here:
+            settings = GroupingSettings(graph="secure")
+            await here.provider.regroup(settings, epsilon=Epsilon.of(1), grid=(2, 2))
+            await here.provider.regroup(settings, epsilon=Epsilon.of(1), grid=(3, 3))
+            assert {owner.ledger.spent() for owner in here.owners.values()} == {Epsilon(0)}
+            assert max(owner.ledger.comparisons() for owner in here.owners.values()) == 1
+
+    run(story())
+
+
 def test_the_interval_covers_what_was_heard(city: Callable[..., Any]) -> None:
     async def story() -> None:
         async with city(6, cap=1e4) as here:

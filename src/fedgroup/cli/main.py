@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fedgroup.cli import bench, demo, experiment, group, index, ledger, query, synthesize
+from fedgroup.cli import bench, demo, experiment, group, index, ledger, live, query, synthesize
 from fedgroup.cli.interrupts import INTERRUPTED, interruptible
 from fedgroup.errors import FedgroupError
 
@@ -53,6 +53,10 @@ for name, command in {
     "ledger": ledger.ledger,
     "experiment": experiment.experiment,
     "bench": bench.bench,
+    "init": live.init,
+    "provider": live.provider,
+    "owner": live.owner,
+    "up": live.up,
 }.items():
     app.command(name, cls=_Command)(command)
 

@@ -11,15 +11,16 @@ import numpy as np
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard
+from fedgroup.live.comparing import Comparing
 from fedgroup.live.desk import Desk
 from fedgroup.live.plans import LiveGroup, LivePlan, MaskTerms, cohorts_of
-from fedgroup.messages import NoisyVectors
+from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.messages.asked import Describe, Offer, Reveal, Seal
 from fedgroup.messages.said import Accepted, Described, Revealed, Sealed
 from fedgroup.privacy.release import scale_of_noise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.role import Provider
-from fedgroup.provider.settings import GroupingSettings
+from fedgroup.provider.settings import COMPARED, GroupingSettings
 from fedgroup.space import PublicMap
 
 ATTEMPTS = 3
@@ -40,9 +41,14 @@ class Forming:
     async def by_similarity(
         self, settings: GroupingSettings, *, epsilon: Epsilon, grid: tuple[int, int], mode: str, terms: MaskTerms
     ) -> LivePlan:
-        """Ask every owner for its noisy vector, group them, and form the groups. Costs every owner `epsilon`."""
-        vectors, names = await self._vectors(epsilon, grid)
-        grouping = self._provider.group(vectors, settings, private=True)
+        """Ask every owner for its noisy vector, group them, and form the groups.
+
+        Costs every owner `epsilon`; the graph `secure` compares owners instead, and costs one bit a comparison.
+        """
+        vectors, names = (
+            (None, sorted(self._desk.present)) if settings.graph == "secure" else (await self._vectors(epsilon, grid))
+        )
+        grouping = await self._grouping(settings, vectors, names, grid)
         labels = grouping.partition.labels
         members = [tuple(names[i] for i in np.flatnonzero(labels == g)) for g in range(grouping.partition.groups)]
         placed = [each for each in members if len(each) > 1]
@@ -52,7 +58,29 @@ class Forming:
             rest = [name for each in members if len(each) == 1 for name in each]
             groups += await self._cohorts(f"{plan_id}-rest", rest, settings.cohort_size, terms)
         return LivePlan(
-            plan_id, "fedgroup", mode, tuple(groups), float(epsilon), grouping.guarantee, dict(grouping.settings)
+            plan_id,
+            "fedgroup",
+            mode,
+            tuple(groups),
+            float(grouping.epsilon),
+            grouping.guarantee,
+            dict(grouping.settings),
+        )
+
+    async def _grouping(
+        self, settings: GroupingSettings, vectors: NoisyVectors | None, names: list[str], grid: tuple[int, int]
+    ) -> Grouping:
+        """Group by noisy vectors, and by secure comparisons of owners that opted in where the graph asks for them."""
+        if vectors is not None and settings.graph not in COMPARED:
+            return await asyncio.to_thread(self._provider.group, vectors, settings, private=True)
+        compare = Comparing(self._desk, grid=grid, threshold=settings.threshold, seconds=self._seconds)
+        return await asyncio.to_thread(
+            self._provider.group_compared,
+            vectors,
+            settings,
+            owners=len(names),
+            compare=compare.from_thread(names),
+            private=True,
         )
 
     async def by_chance(self, method: str, size: int, terms: MaskTerms) -> LivePlan:

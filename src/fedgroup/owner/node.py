@@ -26,12 +26,13 @@ from fedgroup.errors import (
     SiloUnavailable,
 )
 from fedgroup.messages import RangeQuery
-from fedgroup.messages.asked import Ask, Check, Describe, Go, Leave, Offer, Reveal, Seal
+from fedgroup.messages.asked import Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
 from fedgroup.messages.live import ToOwner
 from fedgroup.messages.said import Accepted, Checked, Described, Letter, Noisy, Ready, Refused, Revealed, Sealed
 from fedgroup.messages.words import question
 from fedgroup.owner.groups import Certified, Group
 from fedgroup.owner.policy import Policy
+from fedgroup.owner.relays import ComparisonBook, Relays
 from fedgroup.owner.rounds import OpenRounds, Round, masked_reply, partial_letter, read_letter, sums_of
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.laplace import require_drawable
@@ -66,7 +67,7 @@ class Silo(Protocol):
     def snapshot(self) -> str: ...
 
 
-class RoundLedger(Protocol):
+class RoundLedger(ComparisonBook, Protocol):
     """A ledger that keeps the reply of every round with its charge."""
 
     def reply_once(
@@ -121,6 +122,7 @@ class OwnerNode:
         self._encode = encode
         self._groups: dict[str, Group] = {}
         self._open = OpenRounds()
+        self._relays = Relays(identity, ledger, verify=verify, vector=lambda c, r: silo.vector(public_map.grid(c, r)))
 
     def __repr__(self) -> str:
         return f"OwnerNode({self._identity.name}, <private>)"
@@ -161,6 +163,9 @@ class OwnerNode:
             case Leave():
                 self._groups.pop(message.plan, None)
                 return []
+            case Relay():
+                limit = 0 if self.policy.paused else self.policy.comparisons
+                return self._said(self._relays.receive(message, limit=limit))
         raise ProtocolViolation("an owner does not understand this")
 
     # --- groups -------------------------------------------------------------------------------------------------------

@@ -16,6 +16,12 @@ _ROUNDS = """
 CREATE TABLE IF NOT EXISTS rounds (
     id BLOB PRIMARY KEY, at TEXT NOT NULL, reply BLOB NOT NULL, snapshot TEXT NOT NULL) WITHOUT ROWID
 """
+_COMPARISONS = """
+CREATE TABLE IF NOT EXISTS comparisons (session BLOB PRIMARY KEY, epoch INTEGER NOT NULL) WITHOUT ROWID
+"""
+_FROZEN = """
+CREATE TABLE IF NOT EXISTS frozen (epoch INTEGER PRIMARY KEY, over TEXT NOT NULL, vector BLOB NOT NULL)
+"""
 
 
 class OwnerLedger(SQLiteLedger):
@@ -24,7 +30,8 @@ class OwnerLedger(SQLiteLedger):
     def __init__(self, path: str | os.PathLike[str], *, busy_seconds: float = 60.0) -> None:
         super().__init__(path, busy_seconds=busy_seconds)
         with self._transaction() as connection:
-            connection.execute(_ROUNDS)
+            for table in (_ROUNDS, _COMPARISONS, _FROZEN):
+                connection.execute(table)
 
     def reply_once(
         self, round_id: bytes, charges: Sequence[Charge], make: Callable[[], bytes], *, snapshot: str
@@ -53,3 +60,30 @@ class OwnerLedger(SQLiteLedger):
         with self._reading() as connection:
             row = connection.execute("SELECT snapshot FROM rounds WHERE id = ?", (round_id,)).fetchone()
             return None if row is None else str(row[0])
+
+    def begin_comparison(self, session: bytes, *, over: str, limit: int, freeze: Callable[[], bytes]) -> bytes | None:
+        """Count a secure comparison, once, and return the vector frozen for this epoch; None beyond the limit.
+
+        One grid and one threshold serve a whole epoch: another one gets None too.
+        """
+        with self._transaction() as connection:
+            epoch = self.epoch
+            known = connection.execute("SELECT 1 FROM comparisons WHERE session = ?", (session,)).fetchone()
+            (made,) = connection.execute("SELECT count(*) FROM comparisons WHERE epoch = ?", (epoch,)).fetchone()
+            if known is not None or made >= limit:
+                return None
+            row = connection.execute("SELECT over, vector FROM frozen WHERE epoch = ?", (epoch,)).fetchone()
+            if row is None:
+                row = (over, freeze())
+                connection.execute("INSERT INTO frozen VALUES (?, ?, ?)", (epoch, *row))
+                self._note(connection, f"secure comparisons begin, over {over}; each shows one exact bit")
+            if row[0] != over:
+                return None
+            connection.execute("INSERT INTO comparisons VALUES (?, ?)", (session, epoch))
+            return bytes(row[1])
+
+    def comparisons(self) -> int:
+        """Return how many secure comparisons this owner began in this epoch."""
+        with self._reading() as connection:
+            found = connection.execute("SELECT count(*) FROM comparisons WHERE epoch = ?", (self.epoch,)).fetchone()
+            return int(found[0])

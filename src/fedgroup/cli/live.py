@@ -1,0 +1,122 @@
+"""The live roles: `fedgroup init`, `fedgroup provider`, `fedgroup owner`, `fedgroup up`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fedgroup.cli.options import OPTIONS, argument, flag, option
+from fedgroup.cli.output import print_json, result, talk, working
+from fedgroup.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fedgroup.live.config import OwnerConfig
+
+ROLES = ("provider", "owner")
+
+_Config = Annotated[
+    Path, option(OPTIONS, "--config", "the provider's file, as written by 'fedgroup init provider'", "FILE")
+]
+_Configs = Annotated[
+    list[Path],
+    option(OPTIONS, "--config", "an owner's file, as written by 'fedgroup init owner'; several can be named", "FILE"),
+]
+_Port = Annotated[int | None, option(OPTIONS, "--broker-port", "the broker's port, in place of the file's", "PORT")]
+_Json = Annotated[bool, flag(OPTIONS, "--json", "print one JSON object")]
+
+
+def init(
+    role: Annotated[str, argument("provider or owner", "ROLE")],
+    out: Annotated[Path, option(OPTIONS, "--out", "the file to write", "FILE")],
+    federation: Annotated[str, option(OPTIONS, "--federation", "the federation's name", "NAME")] = "federation",
+    domain: Annotated[str, option(OPTIONS, "--domain", "the agreed public rectangle", "W,S,E,N")] = "0,0,20000,20000",
+    lonlat: Annotated[bool, flag(OPTIONS, "--lonlat", "the domain is in degrees, radii are metres")] = False,
+) -> None:
+    """Write a file for a live role, with every setting explained in it."""
+    from fedgroup.live.samples import owner_text, provider_text
+
+    if role not in ROLES:
+        raise InvalidInput(f"a role is {' or '.join(ROLES)}, got {role!r}")
+    if out.exists():
+        raise InvalidInput(f"{out} is there already; name another file")
+    facts: dict[str, Any] = {
+        "file": out.name, "federation": federation, "domain": ", ".join(domain.split(",")), "lonlat": lonlat,
+        "host": "127.0.0.1", "port": 8883, "folder": role, "authority": "authority",
+    }  # fmt: skip
+    text = provider_text(**facts, http_port=8080) if role == "provider" else owner_text(**facts)
+    out.write_text(text, encoding="utf-8")
+    result.print(f"{out} written; edit it, then start: fedgroup {role} --config {out}")
+
+
+def provider(config: _Config) -> None:
+    """Run a provider: broker (unless another is named), coordination and HTTP API, until Ctrl-C."""
+    import asyncio
+
+    from fedgroup.live.config import ProviderConfig, read_config
+    from fedgroup.service.serving import serve
+
+    found = read_config(config, ProviderConfig)
+    asyncio.run(serve(found, ready=lambda up: _told(up.url, up.broker_port)))
+
+
+def owner(config: _Configs, broker_port: _Port = None) -> None:
+    """Run an owner, or several, until Ctrl-C: their records stay here."""
+    import asyncio
+
+    from fedgroup.live.config import OwnerConfig, read_config
+
+    asyncio.run(_run_owners([read_config(path, OwnerConfig) for path in config], broker_port))
+
+
+def up(
+    owners: Annotated[int, option(OPTIONS, "--owners", "how many", "N")] = 50,
+    folder: Annotated[
+        Path, option(OPTIONS, "--folder", "where the trial federation is kept; made if it is not there", "FOLDER")
+    ] = Path(".fedgroup"),
+    port: Annotated[int, option(OPTIONS, "--port", "of the HTTP API; 0 takes any free one", "PORT")] = 0,
+    seed: Annotated[int, option(OPTIONS, "--seed", "of the synthetic city", "S")] = 1,
+    epsilon: Annotated[float, option(OPTIONS, "--epsilon", "what grouping costs every owner", "E")] = 0.3,
+    json: _Json = False,
+) -> None:
+    """Run a whole federation on synthetic data here, until Ctrl-C: provider, owners, certificates and all."""
+    import asyncio
+
+    from fedgroup.live.trial import make_trial
+    from fedgroup.service.trial import run_trial
+
+    with working("making certificates and a city"):
+        trial = make_trial(folder, owners=owners, seed=seed)
+    asyncio.run(run_trial(trial, http_port=port, epsilon=epsilon, told=lambda facts: _up(facts, as_json=json)))
+    talk.print("stopped")
+
+
+async def _run_owners(configs: Sequence[OwnerConfig], port: int | None) -> None:
+    from fedgroup.live.running import running_owners
+    from fedgroup.live.stopping import stop_on_signals
+
+    with stop_on_signals() as stop:
+        async with running_owners(configs, port=port) as nodes:
+            names = ", ".join(node.name for node in nodes[:5]) + (", ..." if len(nodes) > 5 else "")
+            talk.print(
+                f"{len(nodes)} owners running: {names}; Ctrl-C stops" if len(nodes) > 1 else f"{names} is running"
+            )
+            await stop.wait()
+
+
+def _told(url: str, broker_port: int) -> None:
+    talk.print(f"HTTP API at {url} (documentation at {url}/docs), broker at port {broker_port}; Ctrl-C stops")
+
+
+def _up(facts: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(facts)
+        result.file.flush()
+        return
+    groups = f"{facts['groups']} groups" if facts["groups"] else "no groups yet"
+    result.print(f"{facts['owners']} owners are here, in {groups}; the provider listens at {facts['url']}")
+    result.print("ask it from this folder, in another terminal:")
+    result.print("  fedgroup ask count --near 10000,10000 --within 3000 --epsilon 0.3")
+    result.print(f"or over HTTP: {facts['url']}/docs with the token in {facts['access']}; Ctrl-C stops everything")
+    result.file.flush()

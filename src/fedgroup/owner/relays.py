@@ -1,0 +1,106 @@
+"""A live owner's secure comparisons: frames for the other owner travel sealed through the provider, which learns a bit.
+
+Requires:  the owner opted in (`Policy.comparisons`); the other owner's certificate was verified.
+Guarantee: at most that many comparisons begin per epoch, all over one grid, one threshold and one vector, frozen when
+           the first begins; that is kept on disk. The bits are exact, not differentially private.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from fedgroup.errors import BudgetExhausted, ProtocolViolation
+from fedgroup.messages.asked import Relay
+from fedgroup.messages.said import Relayed
+from fedgroup.owner.groups import Certified
+from fedgroup.secure.comparison import Comparison
+from fedgroup.secure.similarity import FirstOwner, SecondOwner
+
+MOST_SESSIONS = 64
+
+
+class ComparisonBook(Protocol):
+    """Keeps what was compared in an epoch."""
+
+    def begin_comparison(
+        self, session: bytes, *, over: str, limit: int, freeze: Callable[[], bytes]
+    ) -> bytes | None: ...
+
+
+class _Session:
+    """One side of one comparison."""
+
+    def __init__(self, relay: Relay, own: str, other: Certified, vector: np.ndarray[Any, Any]) -> None:
+        comparison = Comparison(relay.columns * relay.rows, relay.threshold)
+        names = (own, other.name) if relay.first else (other.name, own)
+        session = comparison.session(first=names[0].encode(), second=names[1].encode(), context=relay.session)
+        self.other = other
+        self.first = relay.first
+        self._side = FirstOwner(comparison, session) if relay.first else SecondOwner(comparison, session)
+        self.opening = [
+            *(self._side.start() if isinstance(self._side, SecondOwner) else []),
+            *self._side.submit(vector),
+        ]
+
+    def receive(self, frame: bytes) -> list[bytes]:
+        return self._side.receive(frame)
+
+    def share(self) -> int | None:
+        """Return this side's share of the bit, once it is there."""
+        found = list(self._side.shares.values())
+        return int(found[0][0]) if found else None
+
+
+class Relays:
+    """The comparisons that an owner takes part in now."""
+
+    def __init__(
+        self, identity: Any, book: ComparisonBook, *, verify: Callable[[bytes], Certified], vector: Callable[..., Any]
+    ) -> None:
+        self._identity = identity
+        self._book = book
+        self._verify = verify
+        self._vector = vector
+        self._sessions: OrderedDict[bytes, _Session] = OrderedDict()
+
+    def receive(self, relay: Relay, *, limit: int) -> Relayed:
+        """Begin a comparison, or take a frame of one, and return what the other side is to be sent."""
+        known = self._sessions.get(relay.session)
+        if known is None:
+            known = self._begin(relay, limit)
+            frames = known.opening
+        else:
+            if self._verify(relay.other).name != known.other.name:
+                raise ProtocolViolation("a comparison is between the same two owners to its end")
+            frames = known.receive(self._identity.open(known.other, _context(relay, not known.first), relay.frame))
+        sealed = [self._identity.seal(known.other, _context(relay, known.first), frame) for frame in frames]
+        share = known.share()
+        if share is not None:
+            del self._sessions[relay.session]
+        return Relayed(relay.session, sealed, share)
+
+    def _begin(self, relay: Relay, limit: int) -> _Session:
+        if relay.frame:
+            raise ProtocolViolation("a comparison begins without a frame")
+        other = self._verify(relay.other)
+        if other.name == self._identity.name:
+            raise ProtocolViolation("an owner is not compared with itself")
+        over = f"{relay.columns}x{relay.rows} cells at {relay.threshold}"
+        frozen = self._book.begin_comparison(
+            relay.session, over=over, limit=limit, freeze=lambda: self._vector(relay.columns, relay.rows).tobytes()
+        )
+        if frozen is None:
+            raise BudgetExhausted(asked=0, left=0, cap=0)
+        vector = np.frombuffer(frozen, dtype=np.int32)[None, :]
+        self._sessions[relay.session] = _Session(relay, self._identity.name, other, vector)
+        while len(self._sessions) > MOST_SESSIONS:
+            self._sessions.popitem(last=False)
+        return self._sessions[relay.session]
+
+
+def _context(relay: Relay, from_first: bool) -> bytes:
+    return b"comparison " + (b"first" if from_first else b"second") + relay.session
