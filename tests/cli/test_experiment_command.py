@@ -29,7 +29,9 @@ def test_people_read_a_table(fedgroup, city):
     "wrong",
     [
         ("nonsense",),
-        ("all",),
+        ("all", "--repeats", 0),
+        ("trust", "--owners", 10_000),
+        ("trust", "--grid", "3"),
         ("grouping", "--selections", 0),
         ("grouping", "--owners", 10_000),
         ("grouping", "--grid", "3"),
@@ -43,7 +45,13 @@ def test_what_cannot_be_measured_is_refused(fedgroup, city, wrong):
     assert ran.err.startswith("fedgroup: ")
 
 
-def test_data_is_needed(fedgroup):
+def test_data_that_is_not_there_is_refused(fedgroup, tmp_path):
+    ran = fedgroup("experiment", "trust", "--data", tmp_path / "nowhere")
+    assert ran.code == 2
+    assert "does not exist" in ran.err
+
+
+def test_grouping_needs_data(fedgroup):
     ran = fedgroup("experiment", "grouping")
     assert ran.code == 2
     assert "--data" in ran.err

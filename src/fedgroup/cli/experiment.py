@@ -1,89 +1,129 @@
-"""`fedgroup experiment`: measure, for evaluation only."""
+"""`fedgroup experiment`: the paper's figures on your data, for evaluation only."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+from fedgroup.cli import grouping_quality
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.loading import required_domain
-from fedgroup.cli.options import OPTIONS, Domain, OutputOptions, argument, option
-from fedgroup.cli.output import print_json, print_table, talk, working
-from fedgroup.cli.parsing import parse_grid
+from fedgroup.cli.options import OPTIONS, Domain, OutputOptions, argument, flag, option
+from fedgroup.cli.output import print_json, result, talk, working
+from fedgroup.cli.parsing import parse_domain, parse_grid
 from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from fedgroup.experiments.grouping import Quality
+    from fedgroup.experiments.running import World
+    from fedgroup.experiments.trial import Trial
 
-NAMES = ("grouping",)
+NAMES = ("accuracy-epsilon", "accuracy-owners", "noisy-vs-clear", "misplaced", "time", "scalability", "trust")
+_OUT, _QUICK_OUT = Path("fedgroup-experiments"), Path("fedgroup-experiments-quick")
 
 
 @dataclass(frozen=True)
 class TrialSettings:
-    """What owners are grouped by, and how often."""
+    """On which data, and how much of it."""
 
-    data: Annotated[Path, option(OPTIONS, "--data", "records of the owners to group", "FILE")]
-    domain: Domain = None
-    owners: Annotated[int, option(OPTIONS, "--owners", "owners per selection", "N")] = 500
+    data: Annotated[
+        Path | None,
+        option(
+            OPTIONS, "--data", "folder or file with check-ins; default: a synthetic city (grouping: a file)", "PATH"
+        ),
+    ] = None
+    out: Annotated[
+        Path | None, option(OPTIONS, "--out", f"folder for rows, figures and report.md; default {_OUT}", "FOLDER")
+    ] = None
+    quick: Annotated[bool, flag(OPTIONS, "--quick", "small sizes, to see that it runs; judges nothing")] = False
+    repeats: Annotated[
+        int | None, option(OPTIONS, "--repeats", "fresh answers to every question; default 20 (quick: 5)", "N")
+    ] = None
+    selections: Annotated[
+        int | None, option(OPTIONS, "--selections", "selections to average over; default 10 (quick: 2)", "N")
+    ] = None
+    owners: Annotated[
+        int | None, option(OPTIONS, "--owners", "owners per selection; default 500 (quick: 150)", "N")
+    ] = None
     min_records: Annotated[int, option(OPTIONS, "--min-records", "of those with at least K records", "K")] = 10
+    domain: Domain = None
     grid: Annotated[str, option(OPTIONS, "--grid", "cells of the count vectors", "COLUMNSxROWS")] = "5x5"
     threshold: Annotated[float, option(OPTIONS, "--threshold", "similarity above which two owners are joined", "R")] = (
         0.5
     )
-    epsilon: Annotated[float, option(OPTIONS, "--epsilon", "epsilon of the noisy vectors", "E")] = 0.3
-    selections: Annotated[int, option(OPTIONS, "--selections", "how many selections to average over", "N")] = 10
+    epsilon: Annotated[float, option(OPTIONS, "--epsilon", "epsilon of the set-up and of a question", "E")] = 0.3
 
 
 @grouped
 def experiment(
-    name: Annotated[str, argument("grouping: how well each graph and algorithm groups owners", "NAME")],
+    name: Annotated[
+        str, argument(f"{', '.join(NAMES)}; all of them: all; or grouping: every graph in a table", "NAME")
+    ],
     settings: TrialSettings,
     output: OutputOptions,
 ) -> None:
-    """Measure how well owners are grouped; prints "private": false, for it looks at the exact records."""
-    if name not in NAMES:
-        raise InvalidInput(f"the experiments are: {', '.join(NAMES)}; got {name!r}")
-    rows = _measured(settings)
+    """Measure the paper's figures and ours against the truth; prints "private": false.
+
+    Rows, means, figures and report.md go to a folder. A run that was interrupted goes on where it stopped.
+    """
+    if name == "grouping":
+        grouping_quality.measure(settings, as_json=output.json)
+        return
+    if name not in (*NAMES, "all"):
+        raise InvalidInput(f"the experiments are: {', '.join((*NAMES, 'all', 'grouping'))}; got {name!r}")
+    out = settings.out or (_QUICK_OUT if settings.quick else _OUT)
+    files = _run(NAMES if name == "all" else (name,), settings, out)
+    facts = {"name": name, "out": str(out), "files": [str(path) for path in files], "quick": settings.quick}
     if output.json:
-        print_json({"name": name, "rows": [asdict(row) for row in rows], "private": False})
-    else:
-        _show(rows)
+        print_json(facts | {"private": False})
+        return
+    result.print(f"report: {files[0]}; {len(files) - 1} figures and sheets beside it. Evaluation only, not private.")
 
 
-def _measured(settings: TrialSettings) -> list[Quality]:
-    from rich.progress import track
+def _run(names: tuple[str, ...], settings: TrialSettings, out: Path) -> list[Path]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    if settings.selections < 1:
-        raise InvalidInput(f"--selections must be at least 1, got {settings.selections}")
+    with working("reading data"):
+        from fedgroup.experiments.report import write_report
+        from fedgroup.experiments.running import cells_of, run
+
+        world = _world(settings)
+    shown = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*shown, console=talk, transient=True, disable=not talk.is_terminal) as progress:
+        task = progress.add_task("", total=cells_of(names, world))
+        for told in run(names, world, out):
+            progress.update(task, advance=1, description=told)
+    with working("drawing figures and writing the report"):
+        return write_report(out, new=names)
+
+
+def _world(settings: TrialSettings) -> World:
+    from fedgroup.experiments.running import World
+    from fedgroup.experiments.scenes import open_scenes
+
+    if settings.data is not None and not settings.data.exists():
+        raise InvalidInput(f"{settings.data} does not exist; give a folder or a file with check-ins")
+    trial = _trial(settings)
+    stated = lambda records: parse_domain(settings.domain, lonlat=records.lonlat)
+    return World(open_scenes(settings.data, trial, stated=stated), trial)
+
+
+def _trial(settings: TrialSettings) -> Trial:
+    from fedgroup.experiments.trial import FULL, QUICK
+
+    chosen = QUICK if settings.quick else FULL
+    said: dict[str, Any] = {
+        name: value for name in ("repeats", "selections", "owners") if (value := getattr(settings, name)) is not None
+    }
+    if settings.owners is not None:
+        said["sizes"] = tuple(sorted({settings.owners, *(size for size in chosen.sizes if size > settings.owners)}))
+    if settings.epsilon not in chosen.epsilons:
+        said["epsilons"] = tuple(sorted({settings.epsilon, *chosen.epsilons}))
     grid = parse_grid(settings.grid)
-    with working(f"reading {settings.data}"):
-        from fedgroup.data.files import read
-        from fedgroup.experiments.grouping import grouping_quality, settings_to_compare
-
-        records = read(settings.data)
-        domain = required_domain(settings.domain, records)
-    found = grouping_quality(
-        records,
-        domain,
-        owners=settings.owners,
+    return replace(
+        chosen,
         min_records=settings.min_records,
-        grid=grid,
         threshold=settings.threshold,
         epsilon=settings.epsilon,
-        selections=settings.selections,
+        grid=grid,
+        **said,
     )
-    total, silent = len(settings_to_compare()), not talk.is_terminal
-    return list(track(found, total=total, description="grouping", console=talk, transient=True, disable=silent))
-
-
-def _show(rows: list[Quality]) -> None:
-    from rich.table import Table
-
-    table = Table("graph", "algorithm", "q", "groups", "spread", "false pairs", "misplaced", "strangers")
-    for row in rows:
-        cells = "" if row.false_cells is None else f"{row.false_cells:g}"
-        groups = (f"{row.groups:.1f}", f"{row.groups_spread:.1f}")
-        shares = (row.false_pair_share, row.misplaced_share, row.stranger_share)
-        table.add_row(row.graph, row.algorithm or "", cells, *groups, *(f"{share:.1%}" for share in shares))
-    print_table(table)
