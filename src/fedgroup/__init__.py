@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from fedgroup.privacy.noise import FloatingPointLaplace as FloatingPointLaplace
     from fedgroup.privacy.noise import SecureNoise as SecureNoise
     from fedgroup.privacy.noise import SeededNoise as SeededNoise
+    from fedgroup.service.client import aconnect as aconnect
+    from fedgroup.service.client import connect as connect
     from fedgroup.space import Box as Box
     from fedgroup.space import Circle as Circle
     from fedgroup.space import Grid as Grid
@@ -55,6 +57,8 @@ _HOME = {
     "SQLiteLedger": "fedgroup.storage.sqlite",
     "SecureNoise": "fedgroup.privacy.noise",
     "SeededNoise": "fedgroup.privacy.noise",
+    "aconnect": "fedgroup.service.client",
+    "connect": "fedgroup.service.client",
     "read": "fedgroup.data.files",
     "synthesize": "fedgroup.data.synthetic",
 }

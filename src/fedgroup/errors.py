@@ -6,6 +6,7 @@
     |-- BudgetExhausted     an owner refuses: the answer would cost more than is left
     |-- LedgerUnavailable   the ledger cannot be written now: nothing was released
     |-- SiloUnavailable     an owner's database cannot be reached now: nothing was counted
+    |-- ServiceUnavailable  a federation's service cannot be reached, or is too busy, now
     |-- TooFewHeard         too few members of a masked group answered: no answer
     `-- ProtocolViolation   a party sent what the protocol forbids
 
@@ -62,6 +63,12 @@ class LedgerUnavailable(FedgroupError):
 
 class SiloUnavailable(FedgroupError):
     """An owner's database cannot be reached or read now; nothing was counted, try later."""
+
+    exit_code = 75
+
+
+class ServiceUnavailable(FedgroupError):
+    """A federation's service cannot be reached, is too busy, or could not answer now; try later."""
 
     exit_code = 75
 

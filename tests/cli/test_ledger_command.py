@@ -61,3 +61,24 @@ def test_a_ledger_that_cannot_be_written_asks_to_try_later(fedgroup, city, used,
         ran = fedgroup("count", city, *CIRCLE, "--epsilon", 0.1, "--ledger", used)
     assert (ran.code, ran.out) == (75, "")
     assert "try later" in ran.err
+
+
+def test_a_backup_is_a_whole_ledger_of_its_own(fedgroup, city, used, tmp_path):
+    copy = tmp_path / "copy.db"
+    with closing(sqlite3.connect(used, isolation_level=None)) as owner:
+        owner.execute("BEGIN IMMEDIATE")  # somebody is about to charge
+        assert fedgroup("ledger", used, "--backup", copy, "--json").json == {"ledger": str(used), "backup": str(copy)}
+        owner.execute("ROLLBACK")
+    assert fedgroup("ledger", copy, "--json").json == fedgroup("ledger", used, "--json").json
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert fedgroup("count", city, *CIRCLE, "--epsilon", 0.25, "--ledger", copy).code == 0
+
+
+def test_a_backup_replaces_nothing_and_changes_nothing(fedgroup, used, tmp_path):
+    taken = tmp_path / "taken"
+    taken.write_text("mine")
+    assert fedgroup("ledger", used, "--backup", taken).code == 2
+    assert taken.read_text() == "mine"
+    assert fedgroup("ledger", used, "--backup", tmp_path / "new.db", "--new-epoch").code == 2
+    assert not (tmp_path / "new.db").exists()
+    assert fedgroup("ledger", used, "--json").json["epoch"] == 0

@@ -12,7 +12,7 @@ import pytest
 
 import fedgroup
 
-HEAVY = {"numpy", "pyarrow", "numba", "scipy", "shapely", "matplotlib", "pandas", "cryptography"}
+HEAVY = {"numpy", "pyarrow", "numba", "scipy", "shapely", "matplotlib", "pandas", "cryptography", "fastapi", "httpx"}
 
 
 def names_for_type_checkers() -> dict[str, str]:
@@ -53,7 +53,9 @@ def test_importing_the_package_loads_nothing_heavy():
     assert not loaded_after("import fedgroup") & (HEAVY | {"typer", "rich"})
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["count", "--help"], ["group", "--help"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["count", "--help"], ["group", "--help"], ["ask", "count", "--help"]]
+)
 def test_help_loads_nothing_heavy(words):
     code = f"""
 import sys

@@ -25,6 +25,10 @@ ENTROPY = {
     "federation/opening.py": "names of weak sources of noise",
     "federation/planning.py": "ids of plans",
     "data/drafts.py": "names of drafts",
+    "identity/keys.py": "parties' and authorities' keys",
+    "identity/issuing.py": "serial numbers",
+    "identity/locked.py": "salts and nonces of locked keys",
+    "service/calls.py": "idempotency keys",
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.options import OPTIONS, OutputOptions, argument, flag
+from fedgroup.cli.options import OPTIONS, OutputOptions, argument, flag, option
 from fedgroup.cli.output import print_json, print_table, result
 from fedgroup.errors import InvalidInput
 
@@ -27,11 +27,20 @@ def ledger(
             OPTIONS, "--new-epoch", "begin an epoch with fresh balances; a record that lives on is protected at the sum"
         ),
     ] = False,
+    backup: Annotated[
+        Path | None, option(OPTIONS, "--backup", "write a consistent copy to a new file, while owners go on", "OUT")
+    ] = None,
 ) -> None:
     """Show every question asked, what it cost, and what is left."""
     from fedgroup.privacy.budget import left_of
 
+    if backup is not None and new_epoch:
+        raise InvalidInput("--backup copies a ledger as it is; begin an epoch in a command of its own")
     with closing(_opened(file)) as opened:
+        if backup is not None:
+            opened.backup(backup)
+            _print_copied(file, backup, as_json=output.json)
+            return
         if new_epoch:
             opened.begin_epoch()
         epoch, cap, spent, entries = opened.epoch, opened.cap, opened.spent(), opened.entries()
@@ -53,6 +62,13 @@ def _opened(file: Path) -> SQLiteLedger:
     if file.is_dir():
         raise InvalidInput(f"{file} is a folder; give the ledger's file")
     return SQLiteLedger(file)
+
+
+def _print_copied(file: Path, copy: Path, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"ledger": str(file), "backup": str(copy)})
+    else:
+        result.print(f"{copy} is a copy of {file} as it was now; what is charged later is not in it")
 
 
 def _facts(entry: Entry) -> dict[str, Any]:

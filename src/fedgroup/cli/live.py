@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +26,8 @@ _Configs = Annotated[
     option(OPTIONS, "--config", "an owner's file, as written by 'fedgroup init owner'; several can be named", "FILE"),
 ]
 _Port = Annotated[int | None, option(OPTIONS, "--broker-port", "the broker's port, in place of the file's", "PORT")]
+_Log = Annotated[str, option(OPTIONS, "--log", "how events are written to stderr: text or json", "FORM")]
+_Level = Annotated[str, option(OPTIONS, "--log-level", "debug, info, warning or error", "LEVEL")]
 _Json = Annotated[bool, flag(OPTIONS, "--json", "print one JSON object")]
 
 
@@ -50,24 +54,27 @@ def init(
     result.print(f"{out} written; edit it, then start: fedgroup {role} --config {out}")
 
 
-def provider(config: _Config) -> None:
+def provider(config: _Config, log: _Log = "text", log_level: _Level = "info") -> None:
     """Run a provider: broker (unless another is named), coordination and HTTP API, until Ctrl-C."""
     import asyncio
 
     from fedgroup.live.config import ProviderConfig, read_config
-    from fedgroup.service.serving import serve
+    from fedgroup.service.provider_process import serve
 
     found = read_config(config, ProviderConfig)
-    asyncio.run(serve(found, ready=lambda up: _told(up.url, up.broker_port)))
+    with _logged("provider", log, log_level) as started:
+        asyncio.run(serve(found, ready=lambda up: started(_told(up.url, up.broker_port), url=up.url)))
 
 
-def owner(config: _Configs, broker_port: _Port = None) -> None:
+def owner(config: _Configs, broker_port: _Port = None, log: _Log = "text", log_level: _Level = "info") -> None:
     """Run an owner, or several, until Ctrl-C: their records stay here."""
     import asyncio
 
     from fedgroup.live.config import OwnerConfig, read_config
 
-    asyncio.run(_run_owners([read_config(path, OwnerConfig) for path in config], broker_port))
+    found = [read_config(path, OwnerConfig) for path in config]
+    with _logged("owner", log, log_level) as started:
+        asyncio.run(_run_owners(found, broker_port, started))
 
 
 def up(
@@ -83,30 +90,53 @@ def up(
     """Run a whole federation on synthetic data here, until Ctrl-C: provider, owners, certificates and all."""
     import asyncio
 
+    from fedgroup.live.logs import begin_log
+    from fedgroup.live.open_files import allow_open_files
     from fedgroup.live.trial import make_trial
     from fedgroup.service.trial import run_trial
 
+    allow_open_files()
+    begin_log("text", "warning")
     with working("making certificates and a city"):
         trial = make_trial(folder, owners=owners, seed=seed)
     asyncio.run(run_trial(trial, http_port=port, epsilon=epsilon, told=lambda facts: _up(facts, as_json=json)))
     talk.print("stopped")
 
 
-async def _run_owners(configs: Sequence[OwnerConfig], port: int | None) -> None:
+@contextmanager
+def _logged(role: str, form: str, level: str) -> Iterator[Callable[..., None]]:
+    """Write a role's events to stderr; yield what to call, with words for people, once it is up."""
+    import logging
+
+    from fedgroup.live.logs import begin_log
+    from fedgroup.live.open_files import allow_open_files
+
+    begin_log(form, level)
+    allow_open_files()
+    events = logging.getLogger(f"fedgroup.{role}")
+
+    def started(words: str, **facts: str) -> None:
+        events.info("started", extra=facts)
+        if form == "text" and events.isEnabledFor(logging.INFO):
+            talk.print(words)
+
+    yield started
+    events.info("stopped")
+
+
+async def _run_owners(configs: Sequence[OwnerConfig], port: int | None, started: Callable[..., None]) -> None:
     from fedgroup.live.running import running_owners
     from fedgroup.live.stopping import stop_on_signals
 
     with stop_on_signals() as stop:
         async with running_owners(configs, port=port) as nodes:
             names = ", ".join(node.name for node in nodes[:5]) + (", ..." if len(nodes) > 5 else "")
-            talk.print(
-                f"{len(nodes)} owners running: {names}; Ctrl-C stops" if len(nodes) > 1 else f"{names} is running"
-            )
+            started(f"{len(nodes)} owners running: {names}; Ctrl-C stops" if len(nodes) > 1 else f"{names} is running")
             await stop.wait()
 
 
-def _told(url: str, broker_port: int) -> None:
-    talk.print(f"HTTP API at {url} (documentation at {url}/docs), broker at port {broker_port}; Ctrl-C stops")
+def _told(url: str, broker_port: int) -> str:
+    return f"HTTP API at {url} ({url}/openapi.json describes it), broker at port {broker_port}; Ctrl-C stops"
 
 
 def _up(facts: dict[str, Any], *, as_json: bool) -> None:
@@ -118,5 +148,7 @@ def _up(facts: dict[str, Any], *, as_json: bool) -> None:
     result.print(f"{facts['owners']} owners are here, in {groups}; the provider listens at {facts['url']}")
     result.print("ask it from this folder, in another terminal:")
     result.print("  fedgroup ask count --near 10000,10000 --within 3000 --epsilon 0.3")
-    result.print(f"or over HTTP: {facts['url']}/docs with the token in {facts['access']}; Ctrl-C stops everything")
+    result.print(
+        f"over HTTP, {facts['url']}/openapi.json tells how; the token is in {facts['access']}; Ctrl-C stops everything"
+    )
     result.file.flush()

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fedgroup.cli import bench, demo, experiment, group, index, ledger, live, query, synthesize
+from fedgroup.cli import (
+    ask,
+    bench,
+    brokers,
+    certificates,
+    demo,
+    experiment,
+    group,
+    index,
+    ledger,
+    live,
+    query,
+    synthesize,
+    users,
+)
 from fedgroup.cli.interrupts import INTERRUPTED, interruptible
 from fedgroup.errors import FedgroupError
 
@@ -42,7 +57,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for name, command in {
+_COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
     "synthesize": synthesize.synthesize,
     "index": index.index,
@@ -57,8 +72,29 @@ for name, command in {
     "provider": live.provider,
     "owner": live.owner,
     "up": live.up,
-}.items():
+    "broker": brokers.broker,
+}
+_GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
+    "ask": ("Ask a running federation.", {"count": ask.count, "sum": ask.sum_, "avg": ask.avg}),
+    "certificates": (
+        "The federation's own authority, and everybody's keys.",
+        {
+            "init": certificates.init,
+            "request": certificates.request,
+            "issue": certificates.issue,
+            "revoke": certificates.revoke,
+            "list": certificates.list_,
+        },
+    ),
+    "users": ("Who may ask a provider.", {"add": users.add, "list": users.list_, "remove": users.remove}),
+}
+for name, command in _COMMANDS.items():
     app.command(name, cls=_Command)(command)
+for name, (text, commands) in _GROUPS.items():
+    group_of_commands = typer.Typer(cls=_Group, help=text, no_args_is_help=True)
+    for inner, command in commands.items():
+        group_of_commands.command(inner, cls=_Command)(command)
+    app.add_typer(group_of_commands, name=name)
 
 
 def _print_version(asked: bool) -> None:

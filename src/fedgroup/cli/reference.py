@@ -25,6 +25,10 @@ def reference() -> str:
 
 
 def _section(name: str, command: Any) -> Iterator[str]:
+    for inner, each in getattr(command, "commands", {}).items():
+        yield from _section(f"{name} {inner}", each)
+    if hasattr(command, "commands"):
+        return
     arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
     shown = " ".join(_metavar(argument) for argument in arguments)
     yield f"## fedgroup {name}\n"

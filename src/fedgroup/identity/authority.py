@@ -2,8 +2,8 @@
 
 Requires:  the folder is held by the federation (its owners together, or somebody all of them trust), never by the
            provider; whoever issues has compared the request's fingerprint with its sender.
-Guarantee: at any time a name belongs to one pair of keys; no key is certified under two names, and none again once it was
-           revoked. A revocation is in the register before the list that tells of it is written.
+Guarantee: at any time a name belongs to one pair of keys; no key is certified under two names, and none again once it
+           was revoked. A revocation is in the register before the list that tells of it is written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fedgroup.identity.locked import is_locked, locked, unlocked
 from fedgroup.identity.naming import require_name
 from fedgroup.identity.register import Entry, Register, Writing
 from fedgroup.identity.requests import Request
-from fedgroup.identity.trust import AUTHORITY_FILE, REVOKED_FILE, Trust, list_in
+from fedgroup.identity.trust import AUTHORITY_FILE, REVOKED_FILE, Trust, list_in, number_of
 
 KEY_FILE = "ca.key"
 REGISTER_FILE = "register.db"
@@ -146,7 +146,4 @@ def _require_free(request: Request, related: list[Entry], at: datetime) -> None:
 
 
 def _next_number(file: Path) -> int:
-    if not file.exists():
-        return 1
-    number = list_in(file).extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
-    return number + 1
+    return number_of(list_in(file), file) + 1 if file.exists() else 1

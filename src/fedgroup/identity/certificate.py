@@ -18,12 +18,17 @@ from fedgroup.identity.fields import (
     ROLE,
     USES,
     hosts_in,
-    raw_extension,
+    own_text,
     words_of,
 )
 from fedgroup.identity.naming import Role, require_hosts, require_name, require_party, role_called
+from fedgroup.identity.requests import fingerprint
 
 MOST_CERTIFICATE = 4_096
+
+# Algorithm and head of a signature of 64 whole bytes. Parsers let some spare bits pass for part of the head; then one
+# certificate would have two spellings, and rosters are compared by their bytes.
+_ED25519_SIGNED = bytes.fromhex("300506032b6570 034100")
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,11 @@ class Certificate:
             raise InvalidInput("a public key has 32 bytes")
 
     @property
+    def fingerprint(self) -> str:
+        """128 bits that name the keys, the same as in the request."""
+        return fingerprint(self.tls_key + self.exchange_key)
+
+    @property
     def pem(self) -> bytes:
         """The certificate as files hold it."""
         return x509.load_der_x509_certificate(self.der).public_bytes(Encoding.PEM)
@@ -59,7 +69,10 @@ def parsed(der: bytes) -> x509.Certificate:
     try:
         if len(der) > MOST_CERTIFICATE:
             raise ValueError("too long")
-        return x509.load_der_x509_certificate(der)
+        found = x509.load_der_x509_certificate(der)
+        if not der.endswith(_ED25519_SIGNED + found.signature):
+            raise ValueError("signed otherwise, or spelled otherwise")
+        return found
     except FAULTS:
         raise ProtocolViolation("these bytes are not a certificate") from None
 
@@ -84,7 +97,7 @@ def _checked(found: x509.Certificate, der: bytes) -> Certificate:
         name=name,
         role=role,
         federation=federation,
-        exchange_key=raw_extension(extensions, EXCHANGE_KEY),
+        exchange_key=own_text(extensions, EXCHANGE_KEY),
         tls_key=tls.public_bytes_raw(),
         serial=found.serial_number,
         not_before=found.not_valid_before_utc,

@@ -1,7 +1,7 @@
 """How a certificate says who is who: subject, role, exchange key and hosts, in the words of X.509.
 
-A subject is O = federation, OU = role, CN = name. The exchange key stands in an extension of its own, below an OID made of
-a random UUID (ITU-T X.667: `2.25` needs no registration). It is not critical, so that TLS libraries let it pass.
+A subject is O = federation, OU = role, CN = name. The exchange key stands in an extension of its own, below an OID made
+of a random UUID (ITU-T X.667: `2.25` needs no registration). It is not critical, so that TLS libraries let it pass.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fedgroup.identity.naming import Role, is_address
@@ -17,6 +18,7 @@ from fedgroup.identity.naming import Role, is_address
 _ARC = "2.25.46769955137070142683802206007734897431"
 EXCHANGE_KEY = x509.ObjectIdentifier(f"{_ARC}.1")
 POSSESSION = x509.ObjectIdentifier(f"{_ARC}.2")
+_OCTET_STRING = 0x04
 
 FEDERATION, ROLE, NAME = NameOID.ORGANIZATION_NAME, NameOID.ORGANIZATIONAL_UNIT_NAME, NameOID.COMMON_NAME
 USES: dict[Role, list[x509.ObjectIdentifier]] = {
@@ -32,6 +34,7 @@ FAULTS = (
     x509.DuplicateExtension,
     x509.InvalidVersion,
     x509.UnsupportedGeneralNameType,
+    UnsupportedAlgorithm,
 )
 """What reading a malformed certificate or request can raise."""
 
@@ -49,12 +52,20 @@ def words_of(name: x509.Name, *kinds: x509.ObjectIdentifier) -> tuple[str, ...]:
     return tuple(str(word.value) for word in name)
 
 
-def raw_extension(extensions: x509.Extensions, kind: x509.ObjectIdentifier) -> bytes:
-    """Return the bytes of an extension of ours."""
+def own_extension(kind: x509.ObjectIdentifier, text: bytes) -> x509.UnrecognizedExtension:
+    """Return an extension of ours: a DER octet string of less than 128 bytes."""
+    return x509.UnrecognizedExtension(kind, bytes((_OCTET_STRING, len(text))) + text)
+
+
+def own_text(extensions: x509.Extensions, kind: x509.ObjectIdentifier) -> bytes:
+    """Return the bytes in an extension of ours."""
     value = extensions.get_extension_for_oid(kind).value
     if not isinstance(value, x509.UnrecognizedExtension):
         raise ValueError("an extension has another type")
-    return value.value
+    text = value.value[2:]
+    if value.value[:2] != bytes((_OCTET_STRING, len(text) & 0x7F)):
+        raise ValueError("an extension of ours is an octet string")
+    return text
 
 
 def alternative_names(hosts: Sequence[str]) -> x509.SubjectAlternativeName:

@@ -59,7 +59,7 @@ def write_public(path: Path, text: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(text)
-            os.fchmod(file.fileno(), _PUBLIC)
+        os.chmod(draft, _PUBLIC)
         os.replace(draft, path)
     except OSError:
         Path(draft).unlink(missing_ok=True)

@@ -1,14 +1,14 @@
 """Hybrid public key encryption, authenticated by the sender's key: RFC 9180, mode_auth, one message a key.
 
-DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305. Names and labels below are the RFC's; its test vector A.2.3 is
-among the tests.
+DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305. Names and labels below are the RFC's; its test vector A.2.3
+is among the tests.
 
 Requires:  both public keys belong to who they are said to belong to.
 Guarantee: only who holds one of the two static keys can make a message that opens, and only the receiver can read it:
            who steals the *sender's* key later reads nothing that was sent before. `info` is bound to the message.
-Not given: forward secrecy towards the receiver (its key opens all messages ever sent to it); resistance of the receiver to
-           forgeries by who stole its *own* key; proof to third parties (either side could have made a message); freshness
-           (a message can be sent again: bind it to a round by `info`, and accept a round once).
+Not given: forward secrecy towards the receiver (its key opens all messages ever sent to it); protection of the receiver
+           from forgeries by who stole its *own* key; proof to third parties (either side could have made a message);
+           freshness (a message can be sent again: bind it to a round by `info`, and accept a round once).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
+from fedgroup.errors import ProtocolViolation
 from fedgroup.secure.pair_keys import OwnerKey
 
 ENC_BYTES = 32
@@ -27,10 +28,6 @@ _VERSION = b"HPKE-v1"
 _KEM_SUITE = b"KEM" + bytes.fromhex("0020")
 _SUITE = b"HPKE" + bytes.fromhex("0020 0001 0003")
 _MODE_AUTH = b"\x02"
-
-
-class DoesNotOpen(ValueError):
-    """A message was changed, or is not of this sender, for this receiver, or about this."""
 
 
 def seal(
@@ -45,9 +42,9 @@ def seal(
 
 
 def open_(receiver: OwnerKey, sender: bytes, *, info: bytes, sealed: bytes, aad: bytes = b"") -> bytes:
-    """Return the message that `sender` sealed for `receiver`, or raise `DoesNotOpen`."""
+    """Return the message that `sender` sealed for `receiver`, or raise `ProtocolViolation`."""
     if len(sealed) < ENC_BYTES + TAG_BYTES:
-        raise DoesNotOpen("a sealed message is longer")
+        raise ProtocolViolation("a sealed message is longer than its seal")
     enc, ciphertext = sealed[:ENC_BYTES], sealed[ENC_BYTES:]
     try:
         shared = receiver.shared_with(X25519PublicKey.from_public_bytes(enc))
@@ -55,7 +52,9 @@ def open_(receiver: OwnerKey, sender: bytes, *, info: bytes, sealed: bytes, aad:
         key, nonce = _schedule(shared, enc + receiver.public + sender, info)
         return ChaCha20Poly1305(key).decrypt(nonce, ciphertext, aad)
     except (InvalidTag, ValueError):  # ValueError: a point of low order
-        raise DoesNotOpen("a sealed message does not open") from None
+        raise ProtocolViolation(
+            "a sealed message does not open: it was changed, or is not of this sender, for this receiver, about this"
+        ) from None
 
 
 def _schedule(shared: bytes, kem_context: bytes, info: bytes) -> tuple[bytes, bytes]:

@@ -10,7 +10,17 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from fedgroup.errors import InvalidInput
-from fedgroup.identity.fields import EXCHANGE_KEY, FEDERATION, NAME, ROLE, USES, alternative_names, subject, words_of
+from fedgroup.identity.fields import (
+    EXCHANGE_KEY,
+    FEDERATION,
+    NAME,
+    ROLE,
+    USES,
+    alternative_names,
+    own_extension,
+    subject,
+    words_of,
+)
 from fedgroup.identity.requests import Request
 
 # Clocks differ: what was signed now is already valid for who is some minutes behind.
@@ -68,7 +78,7 @@ def party_certificate(
         (x509.KeyUsage(**_NO_USE | {"digital_signature": True}), True),
         (x509.ExtendedKeyUsage(USES[request.role]), False),
         (_signer(authority), False),
-        (x509.UnrecognizedExtension(EXCHANGE_KEY, request.exchange_key), False),
+        (own_extension(EXCHANGE_KEY, request.exchange_key), False),
     ):
         builder = builder.add_extension(value, critical=critical)
     if request.hosts:

@@ -1,8 +1,8 @@
 """A party's own keys: Ed25519 for TLS, X25519 for what owners agree on, each with a proof that the party holds it.
 
-An X25519 key cannot sign, so it is made as the Montgomery form of an Ed25519 key that signs once, in the request, and is
-then forgotten. Whoever checks that signature and maps the signing key to Curve25519 knows that the exchange key belongs
-to the requester; libsodium's map refuses points outside the prime-order group.
+An X25519 key cannot sign, so it is made as the Montgomery form of an Ed25519 key that signs once, in the request, and
+is then forgotten. Whoever checks that signature and maps the signing key to Curve25519 knows that the exchange key
+belongs to the requester; libsodium's map refuses points outside the prime-order group.
 
 Guarantee: nobody gets a certificate for an exchange key whose secret it does not know.
 """

@@ -1,8 +1,8 @@
 """An authority's key file, open or locked with a passphrase.
 
-PKCS #8 as `cryptography` and OpenSSL write it stretches a passphrase by 2,048 rounds of PBKDF2, which is little. A locked
-key is therefore the key's PEM in libsodium's secret box, under a key made by Argon2id with 64 MiB and 3 passes (the second
-choice of RFC 9106).
+PKCS #8 as `cryptography` writes it stretches a passphrase by 2,048 rounds of PBKDF2, which is little. A locked key is
+therefore the key's PEM in libsodium's secret box, under a key made by Argon2id with 64 MiB and 3 passes (the memory and
+passes of RFC 9106's second choice).
 
 Guarantee: who finds a locked file has to try passphrases, each for the price above; it cannot be changed unnoticed.
 """

@@ -135,10 +135,8 @@ def write_answer(folder: Path, issued: Certificate, trust: Trust) -> None:
 
 def certificate_in(file: Path) -> Certificate:
     """Return the certificate in a file, *unverified*."""
+    pem = read_public(file, what="a certificate")
     try:
-        found = x509.load_pem_x509_certificate(read_public(file, what="a certificate"))
-        return read_certificate(found.public_bytes(Encoding.DER))
-    except (ProtocolViolation, *FAULTS) as fault:
-        if isinstance(fault, InvalidInput):
-            raise
+        return read_certificate(x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER))
+    except (ProtocolViolation, *FAULTS):
         raise InvalidInput(f"{file} is not a certificate of a federation") from None

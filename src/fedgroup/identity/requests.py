@@ -23,7 +23,8 @@ from fedgroup.identity.fields import (
     ROLE,
     alternative_names,
     hosts_in,
-    raw_extension,
+    own_extension,
+    own_text,
     subject,
     words_of,
 )
@@ -65,7 +66,7 @@ def make_request(keys: FreshKeys, name: str, role: Role, *, hosts: Sequence[str]
     """Return a signing request (PKCS #10, PEM) for a party's new keys."""
     tls, exchange = keys.tls.public_key().public_bytes_raw(), keys.exchange.public_key().public_bytes_raw()
     asked = Request(name, role, tls, exchange, tuple(hosts))
-    proof = x509.UnrecognizedExtension(POSSESSION, keys.possession(role, name))
+    proof = own_extension(POSSESSION, keys.possession(role, name))
     builder = x509.CertificateSigningRequestBuilder().subject_name(subject(role=role, name=name))
     builder = builder.add_extension(proof, critical=False)
     if asked.hosts:
@@ -83,7 +84,7 @@ def read_request(pem: bytes) -> Request:
         raise
     except FAULTS:
         raise InvalidInput(
-            "this is not a request made by 'fedgroup certificates request', or it was changed on its way; ask for it again"
+            "this is not a request made by 'fedgroup certificates request', or it was changed on its way; get it again"
         ) from None
 
 
@@ -94,5 +95,5 @@ def _checked(asked: x509.CertificateSigningRequest) -> Request:
     role, name = words_of(asked.subject, ROLE, NAME)
     if not {extension.oid for extension in asked.extensions} <= _KNOWN:
         raise ValueError("an extension is unknown")
-    exchange = proven_exchange_key(raw_extension(asked.extensions, POSSESSION), tls, role, name)
+    exchange = proven_exchange_key(own_text(asked.extensions, POSSESSION), tls, role, name)
     return Request(name, role_called(role), tls.public_bytes_raw(), exchange, hosts_in(asked.extensions))

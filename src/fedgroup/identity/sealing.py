@@ -1,11 +1,12 @@
 """Letters from owner to owner, which broker and provider carry and cannot read.
 
-Requires:  both certificates were returned by `Trust.verify` (or are one's own), and the context names one purpose in one
-           round that the receiver accepts once.
-Guarantee: a letter opens only for the receiver, only as from the sender, only in the context it was sealed for, and only
-           if no byte was changed; federation, both names and both keys are bound to it. Security is that of `hpke.py`.
+Requires:  both certificates were returned by `Trust.verify` (or are one's own), and the context names one purpose in
+           one round that the receiver accepts once.
+Guarantee: a letter opens only for the receiver, only as from the sender, only in the context it was sealed for, and
+           only if no byte was changed; federation, both names and both keys are bound to it. Security: `hpke.py`.
 Not given: see `hpke.py`: no forward secrecy towards the receiver, no proof to third parties, no protection against a
            letter being sent again or held back. Length shows: `padded` makes letters of equal length.
+Proof:     docs/guarantees.md#identity
 """
 
 from __future__ import annotations
@@ -37,13 +38,9 @@ def sealed(key: OwnerKey, sender: Certificate, receiver: Certificate, context: b
 
 def opened(key: OwnerKey, sender: Certificate, receiver: Certificate, context: bytes, letter: bytes) -> bytes:
     """Return what `sender` sealed for `receiver`, whose exchange key is `key`, in this very context."""
-    info = _bound(sender, receiver, context)
-    try:
-        if letter[:1] != _VERSION or not _are_two_owners(sender, receiver):
-            raise hpke.DoesNotOpen
-        return hpke.open_(key, sender.exchange_key, info=info, sealed=letter[1:])
-    except hpke.DoesNotOpen:
-        raise ProtocolViolation("a letter does not open: it was changed, or is not what it is said to be") from None
+    if letter[:1] != _VERSION or not _are_two_owners(sender, receiver):
+        raise ProtocolViolation("a letter is of a known version, from one owner to another of the same federation")
+    return hpke.open_(key, sender.exchange_key, info=_bound(sender, receiver, context), sealed=letter[1:])
 
 
 def context_of(purpose: str, *parts: bytes) -> bytes:

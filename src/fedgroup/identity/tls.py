@@ -1,8 +1,8 @@
 """Mutual TLS 1.3 within a federation: both sides show certificates of its authority, checked against revocations.
 
 Guarantee: a connection stands only between parties that the authority vouches for at that moment. Who serves has a
-           provider's certificate for the host that was asked for: an owner cannot pose as one. TLS 1.3 keeps owners' names
-           from who listens on the line.
+           provider's certificate for the host that was asked for: an owner cannot pose as one. TLS 1.3 keeps owners'
+           names from who listens on the line.
 A handshake checks revocations once: a connection that stands lives on. Sessions are not resumed, because a resumed one
 would not look at the certificate again.
 """

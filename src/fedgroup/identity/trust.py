@@ -1,8 +1,10 @@
 """Whom a party believes: the federation's authority and its list of revocations, two public files.
 
 Requires:  `ca.pem` came from the federation over a channel that the provider does not control (compare fingerprints).
-Guarantee: `verify` returns only certificates that this authority signed for the asked role, that are valid now, and that
-           the list at hand does not revoke. A list that ran out is refused, so nobody can withhold a newer one for ever.
+Guarantee: `verify` returns only certificates that this authority signed for the asked role, that are valid now, and
+           that the list at hand does not revoke. Once that list ran out, nobody is believed: newer ones cannot be
+           withheld for ever.
+Proof:     docs/guarantees.md#identity
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ REVOKED_FILE = "revoked.pem"
 class Trust:
     """An authority's certificate and the revocations it signed."""
 
-    __slots__ = ("_read_at", "_revoked", "authority", "federation", "folder")
+    __slots__ = ("_end", "_read_at", "_revoked", "authority", "federation", "folder", "number")
 
     def __init__(self, folder: Path, authority: x509.Certificate, revoked: x509.CertificateRevocationList) -> None:
         self.folder = folder
@@ -38,7 +40,9 @@ class Trust:
         self.federation = _checked_federation(authority, self.authority_file)
         if revoked.issuer != authority.subject or not revoked.is_signature_valid(_key_of(authority)):
             raise InvalidInput(f"{self.revoked_file} was not signed by the authority in {self.authority_file}")
-        self._revoked = revoked
+        self.number = number_of(revoked, self.revoked_file)
+        self._revoked = frozenset(entry.serial_number for entry in revoked)
+        self._end = revoked.next_update_utc
         self._read_at = 0
 
     @classmethod
@@ -48,8 +52,8 @@ class Trust:
         read_at = _changed_at(place / REVOKED_FILE)
         found = cls(place, _authority_in(place / AUTHORITY_FILE), list_in(place / REVOKED_FILE))
         found._read_at = read_at
-        if not stale:
-            found._require_fresh(now())
+        if not stale and found._ran_out(now()):
+            raise InvalidInput(f"{found.revoked_file} ran out; get the newest list from who holds the authority")
         return found
 
     @property
@@ -67,15 +71,11 @@ class Trust:
         """128 bits that name the authority's key, to be compared by people."""
         return fingerprint(_key_of(self.authority).public_bytes_raw())
 
-    @property
-    def number(self) -> int:
-        """The number of the list: it grows with every new one."""
-        return self._revoked.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
-
     def verify(self, der: bytes, *, role: Role = "owner") -> Certificate:
         """Return the certificate in `der`, or raise `ProtocolViolation` if the federation does not vouch for it."""
         at = now()
-        self._require_fresh(at)
+        if self._ran_out(at):
+            raise ProtocolViolation("nobody is believed, for the list of revocations ran out; get the newest one")
         try:
             parsed(der).verify_directly_issued_by(self.authority)
         except (InvalidSignature, *FAULTS):
@@ -85,29 +85,26 @@ class Trust:
             raise ProtocolViolation(f"a certificate is not that of this federation's {role}")
         if not found.not_before <= at <= min(found.not_after, self.authority.not_valid_after_utc):
             raise ProtocolViolation(f"the certificate of {found.name!r} is not valid now")
-        if self._revoked.get_revoked_certificate_by_serial_number(found.serial) is not None:
+        if found.serial in self._revoked:
             raise ProtocolViolation(f"the certificate of {found.name!r} was revoked")
         return found
 
     def current(self) -> Trust:
-        """Return what the files say now: this very value as long as the list of revocations is the same file."""
+        """Return what the files say now: this very value as long as the list of revocations is the same file.
+
+        A list that is older, of another authority, or only half copied is not taken: the one in use stays, until it
+        runs out.
+        """
         if _changed_at(self.revoked_file) == self._read_at:
             return self
-        found = Trust.load(self.folder)
-        if found.fingerprint != self.fingerprint:
-            raise InvalidInput(
-                f"{self.authority_file} names another authority than before; start anew if that is meant"
-            )
-        if found.number < self.number:
-            raise InvalidInput(f"{self.revoked_file} is older than the list in use; get the authority's newest one")
-        return found
+        try:
+            found = Trust.load(self.folder)
+        except InvalidInput:
+            return self
+        return found if found.fingerprint == self.fingerprint and found.number >= self.number else self
 
-    def _require_fresh(self, at: datetime) -> None:
-        end = self._revoked.next_update_utc
-        if end is None or at > end:
-            raise InvalidInput(
-                f"the list of revocations {self.revoked_file} ran out; get a new one from who holds the authority"
-            )
+    def _ran_out(self, at: datetime) -> bool:
+        return self._end is None or at > self._end
 
     def __repr__(self) -> str:
         return f"Trust({self.federation!r}, fingerprint={self.fingerprint!r}, list={self.number})"
@@ -115,15 +112,25 @@ class Trust:
 
 def list_in(file: Path) -> x509.CertificateRevocationList:
     """Return the list of revocations in a file, its signature not yet checked."""
+    pem = read_public(file, what="the authority's list of revocations")
     try:
-        return x509.load_pem_x509_crl(read_public(file, what="the authority's list of revocations"))
+        return x509.load_pem_x509_crl(pem)
     except FAULTS:
         raise InvalidInput(f"{file} is not a list of revocations") from None
 
 
-def _authority_in(file: Path) -> x509.Certificate:
+def number_of(revoked: x509.CertificateRevocationList, file: Path) -> int:
+    """Return the number of a list: it grows with every new one."""
     try:
-        found = x509.load_pem_x509_certificate(read_public(file, what="the authority's certificate"))
+        return revoked.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
+    except FAULTS:
+        raise InvalidInput(f"{file} is not a list of revocations of a federation's authority") from None
+
+
+def _authority_in(file: Path) -> x509.Certificate:
+    pem = read_public(file, what="the authority's certificate")
+    try:
+        found = x509.load_pem_x509_certificate(pem)
         found.verify_directly_issued_by(found)
     except (InvalidSignature, *FAULTS):
         raise InvalidInput(f"{file} is not an authority's certificate") from None

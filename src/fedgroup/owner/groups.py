@@ -27,6 +27,8 @@ from fedgroup.secure.round import MaskSettings
 from fedgroup.secure.terms import MaskedTerms
 
 LARGEST_BAD_SHARE = 0.5
+MOST_REMEMBERED = 1_024
+"""Masked values that are also kept in memory; the ledger keeps all of them."""
 
 
 class Certified(Protocol):
@@ -108,7 +110,8 @@ class Group:
     def masked_with(self, key: OwnerKey, positions: Sequence[int]) -> Member:
         """Return this owner's side of a masked sum over the members at these positions."""
         heard = tuple(positions)
-        if heard not in self._masked_with:
+        known = self._masked_with.get(heard)
+        if known is None or len(known.answered) >= MOST_REMEMBERED:
             roster = [member.exchange_key for member in self.members]
             present = set(heard)
             neighbours = [each for each in self.neighbours if each in present]

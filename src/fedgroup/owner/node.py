@@ -12,18 +12,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import (
-    BudgetExhausted,
     InvalidInput,
-    LedgerUnavailable,
     ProtocolViolation,
-    SiloUnavailable,
 )
 from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
@@ -31,8 +25,10 @@ from fedgroup.messages.live import ToOwner
 from fedgroup.messages.said import Accepted, Checked, Described, Letter, Noisy, Ready, Refused, Revealed, Sealed
 from fedgroup.messages.words import question
 from fedgroup.owner.groups import Certified, Group
+from fedgroup.owner.node_parts import OwnIdentity, RoundLedger, Silo
 from fedgroup.owner.policy import Policy
-from fedgroup.owner.relays import ComparisonBook, Relays
+from fedgroup.owner.refusals import Unknown, about, reason_of
+from fedgroup.owner.relays import Relays
 from fedgroup.owner.rounds import OpenRounds, Round, masked_reply, partial_letter, read_letter, sums_of
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.laplace import require_drawable
@@ -40,8 +36,7 @@ from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import disclose_to_leader, release_sum, release_vectors, scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.privacy.shares import require_shareable
-from fedgroup.secure.pair_keys import OwnerKey
-from fedgroup.space import Grid, PublicMap
+from fedgroup.space import PublicMap
 
 PROVIDER = "provider"
 MOST_GROUPS = 64
@@ -49,48 +44,6 @@ MOST_GROUPS = 64
 
 Letters = list[tuple[str, bytes]]
 """To whom, and what."""
-
-
-class Silo(Protocol):
-    """An owner's records behind a database; everything it returns is exact and stays here."""
-
-    @property
-    def attributes(self) -> Sequence[str]: ...
-
-    @property
-    def has_time(self) -> bool: ...
-
-    def vector(self, grid: Grid) -> npt.NDArray[np.int32]: ...
-
-    def totals(self, query: RangeQuery) -> dict[str, int]: ...
-
-    def snapshot(self) -> str: ...
-
-
-class RoundLedger(ComparisonBook, Protocol):
-    """A ledger that keeps the reply of every round with its charge."""
-
-    def reply_once(
-        self, round_id: bytes, charges: Sequence[Charge], make: Callable[[], bytes], *, snapshot: str
-    ) -> bytes: ...
-
-    def kept_reply(self, round_id: bytes) -> bytes | None: ...
-
-    def snapshot_of(self, round_id: bytes) -> str | None: ...
-
-
-class OwnIdentity(Protocol):
-    """The owner's own name, and what it does with its key."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def owner_key(self) -> OwnerKey: ...
-
-    def seal(self, to: Any, context: bytes, plain: bytes) -> bytes: ...
-
-    def open(self, sender: Any, context: bytes, sealed: bytes) -> bytes: ...
 
 
 class OwnerNode:
@@ -136,7 +89,7 @@ class OwnerNode:
         try:
             return self._received(sender, message)
         except Exception as error:
-            return [] if sender != PROVIDER else [(PROVIDER, self._encode(Refused(_about(message), _reason(error))))]
+            return [] if sender != PROVIDER else [(PROVIDER, self._encode(Refused(about(message), reason_of(error))))]
 
     def _received(self, sender: str, message: ToOwner) -> Letters:
         if isinstance(message, Letter):
@@ -173,7 +126,7 @@ class OwnerNode:
     def _offered(self, offer: Offer) -> Letters:
         reason = self.policy.against_group(offer)
         if reason is not None:
-            return self._refused(offer.plan.encode(), reason)
+            return self._refused(about(offer), reason)
         known = self._groups.get(offer.plan)
         if known is None:
             members = [self._verify(der) for der in offer.certificates]
@@ -185,7 +138,7 @@ class OwnerNode:
 
     def _group(self, plan: str) -> Group:
         if plan not in self._groups:
-            raise _Unknown("plan")
+            raise Unknown("plan")
         return self._groups[plan]
 
     # --- setup --------------------------------------------------------------------------------------------------------
@@ -227,7 +180,7 @@ class OwnerNode:
             return [(PROVIDER, self._answer_alone(ask, query))]
         group = self._group(ask.plan)
         if group.mode == "masked" and not group.sealed:
-            raise _Unknown("plan")
+            raise Unknown("plan")
         this = self._open.begin(ask, query, group)
         if group.mode == "masked":
             group.terms.require_enough(len(group.members))
@@ -256,7 +209,7 @@ class OwnerNode:
         """Send the exact answer to the leader, sealed; the leader itself keeps its own until the roster is fixed."""
         group, query = this.group, this.query
         if group.position == 0:
-            this.letters[0] = list(self._silo.totals(query).values())
+            this.snapshot, this.letters[0] = self._silo.snapshot(), list(self._silo.totals(query).values())
             return self._said(Ready(this.ask.round))
         snapshot, disclosed = self._silo.snapshot(), disclose_to_leader(self._silo.totals(query))
         letter = self._ledger.reply_once(
@@ -284,7 +237,7 @@ class OwnerNode:
             return [(PROVIDER, kept)]
         this = self._open.find(go.round)
         if this is None:
-            raise _Unknown("round")
+            raise Unknown("round")
         if not go.positions or go.positions[-1] >= len(this.group.members) or this.group.position not in go.positions:
             raise ProtocolViolation("a round's roster holds this owner and none but members of its group")
         if this.group.mode == "masked":
@@ -310,7 +263,7 @@ class OwnerNode:
             this.ask.round,
             [self._charge(this.ask, this.query, f"leading a trusted group of {len(this.group.members)}")],
             lambda: self._encode(Noisy(this.ask.round, self._noisy(exact, this.query), heard)),
-            snapshot=self._silo.snapshot(),
+            snapshot=this.snapshot,
         )
         self._open.end(this)
         return [(PROVIDER, reply)]
@@ -334,9 +287,9 @@ class OwnerNode:
     def _require_answerable(self, query: RangeQuery) -> None:
         self._map.require_reachable(query.range)
         if query.measure is not None and query.measure.attribute not in self._silo.attributes:
-            raise _Unknown("attribute")
+            raise Unknown("attribute")
         if (query.since is not None or query.until is not None) and not self._silo.has_time:
-            raise _Unknown("attribute")
+            raise Unknown("attribute")
         for scale in scales_of(query, self._protection).values():
             require_drawable(scale)
 
@@ -349,26 +302,3 @@ class OwnerNode:
 
     def _refused(self, about: bytes, reason: str) -> Letters:
         return self._said(Refused(about, reason))
-
-
-class _Unknown(ProtocolViolation):
-    """Something the owner does not have: a plan, a round, a column."""
-
-
-def _about(message: ToOwner) -> bytes:
-    name = getattr(message, "round", None) or getattr(message, "session", None)
-    return name if isinstance(name, bytes) else str(getattr(message, "plan", "message")).encode()
-
-
-def _reason(error: Exception) -> str:
-    """Return the reason of a refusal; the text of an error never leaves."""
-    match error:
-        case _Unknown():
-            return str(error)
-        case BudgetExhausted():
-            return "budget"
-        case LedgerUnavailable():
-            return "ledger"
-        case SiloUnavailable():
-            return "silo"
-    return "protocol"

@@ -30,13 +30,17 @@ LETTER_BYTES = 2 + 2 * _NUMBER
 
 @dataclass(eq=False)
 class Round:
-    """A question that an owner will answer with its group; `letters` are exact answers, by position."""
+    """A question that an owner will answer with its group; `letters` are exact answers, by position.
+
+    `snapshot` is what a leader's own data was when it was counted.
+    """
 
     ask: Ask
     query: RangeQuery
     group: Group
     letters: dict[int, list[int]] = field(default_factory=dict, repr=False)
     awaited: list[int] | None = None
+    snapshot: str = ""
 
     @property
     def complete(self) -> bool:

@@ -44,6 +44,7 @@ class User:
     per_minute: int
     allowance: Epsilon
     spent: Epsilon
+    removed: bool = False
 
     @property
     def left(self) -> Epsilon:
@@ -131,12 +132,12 @@ class ProviderState:
             return Question(row[0], user, row[3], request, epsilon, "asked", None, new=True)
 
     def spend_more(self, question: Question, epsilon: Epsilon) -> bool:
-        """Charge a second round of a question before it is run; tell whether the user could pay for it."""
+        """Charge a second round of a question before it is run; tell whether that is paid for, and on disk."""
         try:
             with self._transaction() as connection:
                 self._spend(connection, question.user, epsilon)
                 connection.execute("UPDATE questions SET nano = nano + ? WHERE id = ?", (epsilon.nano, question.id))
-        except BudgetExhausted:
+        except (BudgetExhausted, LedgerUnavailable):
             return False
         return True
 
@@ -151,6 +152,11 @@ class ProviderState:
                 "UPDATE questions SET state = ?, answer = ? WHERE id = ?",
                 ("failed" if answer is None else "answered", json.dumps(answer), question.id),
             )
+
+    def known(self, user: str, key: str) -> Question | None:
+        """Return the question that a user asked with an idempotency key."""
+        with self._reading() as connection:
+            return self._question(connection, "user = ? AND key = ?", (user, key))
 
     def question(self, question_id: str) -> Question | None:
         """Return a question by its id."""
@@ -242,12 +248,12 @@ class ProviderState:
                 raise
 
 
-_USER = "SELECT name, role, per_minute, allowance, spent FROM users"
+_USER = "SELECT name, role, per_minute, allowance, spent, token LIKE 'removed %' FROM users"
 _QUESTION = "SELECT id, user, at, request, nano, state, answer FROM questions"
 
 
 def _user(row: tuple[Any, ...]) -> User:
-    return User(row[0], row[1], row[2], Epsilon(row[3]), Epsilon(row[4]))
+    return User(row[0], row[1], row[2], Epsilon(row[3]), Epsilon(row[4]), bool(row[5]))
 
 
 def _question(row: tuple[Any, ...]) -> Question:

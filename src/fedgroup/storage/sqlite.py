@@ -18,7 +18,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,20 @@ class SQLiteLedger:
     def now(self) -> str:
         """Return the time to date an answer with."""
         return datetime.now(UTC).isoformat(timespec="seconds")
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a consistent copy to a new file, for its owner's eyes only, while others go on charging."""
+        place = Path(path).absolute()
+        try:
+            os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            raise InvalidInput(f"{place} is there already; name another file for the copy") from None
+        try:
+            with self._reading() as connection, closing(sqlite3.connect(place)) as copy:
+                connection.backup(copy)
+        except BaseException:
+            place.unlink(missing_ok=True)
+            raise
 
     def close(self) -> None:
         """Close the file; it is opened again when the ledger is used again."""

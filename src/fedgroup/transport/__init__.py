@@ -8,4 +8,6 @@
     backoff, inbox, mqtt  both ends over MQTT, coming back by themselves
     listening, broker     an embedded broker (amqtt), with `admission`, `delivery`, `amqtt_rules` behind it
     acl                   ready configuration of mosquitto and NATS
+
+What it carries it does not understand: noisy, masked or sealed values, and public questions.
 """

@@ -50,4 +50,4 @@ def _stands_for(grant: str, topic: str) -> bool:
     if len(levels) != len(given):
         return False
     pairs = zip(levels, given, strict=True)
-    return all(level == found or (level == "+" and is_owner(found)) for level, found in pairs)
+    return all(is_owner(found) if level == "+" else level == found for level, found in pairs)

@@ -2,13 +2,13 @@
 
 Each function returns the text of a file. The rule is the one of `access.py`. mosquitto takes a client's name from the
 common name of its certificate; NATS from its whole subject. The authority must therefore give each name once, and the
-provider's to the provider only.
+name of the provider to the provider only.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,18 +68,17 @@ def _granted(keyword: str, access: Access) -> Iterable[str]:
 
 @dataclass(frozen=True)
 class NatsNode:
-    """One NATS server: its name, its MQTT listener, its other ports (on the same address), and its folder."""
+    """One NATS server: its name, its MQTT listener, its other ports (on the same address), and its folder.
+
+    In a cluster, `host` is how the others reach it: a DNS name that stands in its certificate.
+    """
 
     name: str
     listening: Listening
     client_port: int
     store: Path
     cluster_port: int | None = None
-
-
-def common_name(name: str) -> str:
-    """Return the subject of a certificate that has nothing but a common name, as NATS writes it."""
-    return f"CN={name}"
+    host: str = "localhost"
 
 
 def nats(
@@ -87,18 +86,20 @@ def nats(
     topics: Topics,
     owners: Iterable[str],
     *,
-    subject: Callable[[str], str] = common_name,
     cluster: Sequence[NatsNode] = (),
 ) -> str:
     """Return the configuration of one NATS server, alone or in a cluster of several.
 
-    `subject` tells the subject of a party's certificate from its name (RFC 2253, as NATS writes it). NATS keeps owners
-    to their topics, but lets them choose a client id: an owner could disconnect another one, not read or write for it.
+    Owners are listed by name: one that came, or was revoked, needs a new text and a reload. NATS keeps owners to their
+    topics, but lets them choose a client id: an owner could disconnect another one, not read or write for it.
     """
     here = node.listening
     tls = _tls(here, "verify_and_map: true")
-    access = {owner: access_of_owner(topics, require_owner(owner)) for owner in sorted(set(owners))}
-    users = [_user(subject(name), granted) for name, granted in ((PROVIDER, access_of_provider(topics)), *access.items())]
+    named = sorted({require_owner(owner) for owner in owners})
+    users = (
+        _user(_subject(topics, "provider", PROVIDER), access_of_provider(topics)),
+        *(_user(_subject(topics, "owner", owner), access_of_owner(topics, owner)) for owner in named),
+    )
     lines = (
         f"server_name: {_quoted(node.name)}",
         f"listen: {_quoted(f'{here.bind}:{node.client_port}')}",
@@ -121,25 +122,19 @@ def nats(
     return _lines(lines)
 
 
-def nats_cluster(
-    nodes: Sequence[NatsNode],
-    topics: Topics,
-    owners: Iterable[str],
-    *,
-    subject: Callable[[str], str] = common_name,
-) -> dict[str, str]:
+def nats_cluster(nodes: Sequence[NatsNode], topics: Topics, owners: Iterable[str]) -> dict[str, str]:
     """Return the configuration of every node of a cluster, by its name; three nodes outlive the loss of one."""
     names = tuple(owners)
-    return {node.name: nats(node, topics, names, subject=subject, cluster=nodes) for node in nodes}
+    return {node.name: nats(node, topics, names, cluster=nodes) for node in nodes}
 
 
 def _cluster(node: NatsNode, nodes: Sequence[NatsNode], topics: Topics) -> Iterable[str]:
-    """Join servers that show a certificate for one of these very addresses; an owner's certificate does not do."""
+    """Join servers whose certificates are for one of these hosts; an owner's certificate does not do."""
     if not nodes:
         return
     if any(each.cluster_port is None for each in nodes):
         raise InvalidInput("every node of a cluster needs a cluster_port")
-    routes = (f"nats://{each.listening.bind}:{each.cluster_port}" for each in nodes if each.name != node.name)
+    routes = (f"nats://{each.host}:{each.cluster_port}" for each in nodes if each.name != node.name)
     yield "cluster {"
     yield f"  name: {_quoted(topics.federation)}"
     yield f"  listen: {_quoted(f'{node.listening.bind}:{node.cluster_port}')}"
@@ -165,6 +160,11 @@ def _user(subject: str, access: Access) -> str:
     subscribe = ", ".join(_quoted(_as_subject(each)) for each in access.reads)
     permissions = f"publish: {{ allow: [{publish}] }}, subscribe: {{ allow: [{subscribe}] }}"
     return f"{{ user: {_quoted(subject)}, permissions: {{ {permissions} }} }}"
+
+
+def _subject(topics: Topics, role: str, name: str) -> str:
+    """Return the subject of a party's certificate as NATS writes it (RFC 2253)."""
+    return f"CN={name},OU={role},O={topics.federation}"
 
 
 def _as_subject(topic: str) -> str:

@@ -16,7 +16,7 @@ MOST_BACKLOG = 64 << 20
 
 _CONNECT, _PUBLISH = 1, 3
 _LATER = {3: None, 8: None, 10: None, 12: 0, 14: 0}
-"""Kinds of packets after the first: PUBLISH, SUBSCRIBE, UNSUBSCRIBE, PINGREQ, DISCONNECT; with their length if fixed."""
+"""Packets after the first: PUBLISH, SUBSCRIBE, UNSUBSCRIBE, PINGREQ, DISCONNECT; with their length if it is fixed."""
 
 
 class PacketReader(ReaderAdapter):  # type: ignore[misc]
@@ -27,20 +27,22 @@ class PacketReader(ReaderAdapter):  # type: ignore[misc]
         self._packet = b""
         self._place = 0
         self._greeted = False
+        self._let_in = False
         self.heard_at = asyncio.get_running_loop().time()
 
     async def read(self, n: int = -1) -> bytes:
         """Return `n` bytes of the packet, or of the next one after its last byte; never across two packets."""
-        if self._place == len(self._packet):
+        if self._place == len(self._packet) and (self._let_in or not self._greeted):
             await self._next()
         end = len(self._packet) if n < 0 else self._place + n
         taken = self._packet[self._place : end]
         self._place += len(taken)
         return taken
 
-    def again(self) -> None:
-        """Read the same packet once more from its start."""
+    def let_in(self) -> None:
+        """Read the greeting once more from its start, and then whatever follows: nothing did so far."""
         self._place = 0
+        self._let_in = True
 
     def feed_eof(self) -> None:
         self._reader.feed_eof()

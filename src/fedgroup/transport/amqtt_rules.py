@@ -4,8 +4,9 @@ In a configuration of amqtt, under `plugins`:
 
     fedgroup.transport.amqtt_rules.FederationRules: {federation: city}
 
-The plugin is enough to keep owners from reading and writing elsewhere. `EmbeddedBroker` adds what amqtt itself cannot
-be told: a client is known before it can touch another one's session, and packets are limited before they are read.
+The plugin keeps owners from reading and writing elsewhere. Prefer `EmbeddedBroker`, which adds what amqtt 0.12 cannot
+be told: a client is known before it can touch another one's session, it is sent nothing that it did not ask for (amqtt
+sends whoever connects all that is retained), packets are limited before they are read, and the silent are cut off.
 """
 
 from __future__ import annotations
@@ -76,4 +77,4 @@ class FederationRules(BaseAuthPlugin, BaseTopicPlugin):  # type: ignore[misc]
             return access.may_publish(topic)
         if action == Action.SUBSCRIBE:
             return access.may_subscribe(topic)
-        return action == Action.RECEIVE
+        return bool(action == Action.RECEIVE)

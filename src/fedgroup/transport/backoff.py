@@ -19,6 +19,6 @@ class Backoff:
         Between half and all of the doubled time, by a checksum of the name: a thousand owners that lost the same
         broker do not come back in the same instant, and nothing here needs to be unpredictable.
         """
-        whole = min(self.most_s, self.first_s * 2 ** min(attempt, 32))
+        whole = min(self.most_s, self.first_s * 2.0 ** min(attempt, 32))
         share = zlib.crc32(f"{name}/{attempt}".encode()) / 0xFFFF_FFFF
         return whole * (0.5 + 0.5 * share)

@@ -147,7 +147,7 @@ class Connection(asyncio.Protocol):
         self._beat = self._loop.call_later(self._keepalive_s / 2, self._keep_alive)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what asyncio promises for streams
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101  asyncio promises it
         self._transport = transport
         transport.write(self._greeting)
         self._beat = self._loop.call_later(self._keepalive_s / 2, self._keep_alive)

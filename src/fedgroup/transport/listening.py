@@ -33,6 +33,7 @@ class Listening:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.verify_mode = ssl.CERT_REQUIRED
+        context.num_tickets = 0  # a resumed session would not look at the certificate again
         try:
             context.load_verify_locations(self.authority)
             context.load_cert_chain(self.certificate, self.key)

@@ -109,9 +109,9 @@ class _Line:
             self._broker, client=self._party.name, will=self._party.gone, on_message=self._hear
         )
         self._connection = connection  # what is retained may come, and be answered, before the broker's consent
+        await connection.subscribe(self._party.access.reads)
         if self._inbox.full:
             connection.hold()
-        await connection.subscribe(self._party.access.reads)
         if self._party.here is not None:
             topic, payload = self._party.here
             connection.publish(topic, payload, retain=True)

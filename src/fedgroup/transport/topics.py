@@ -1,9 +1,9 @@
 """Where messages go. One owner, one branch; the sender of a message is read from its topic, which brokers enforce.
 
-    PREFIX/FEDERATION/owner/OWNER/ask           provider -> owner
-    PREFIX/FEDERATION/owner/OWNER/say           owner -> provider
-    PREFIX/FEDERATION/owner/TO/from/SENDER      owner -> owner, sealed
-    PREFIX/FEDERATION/owner/OWNER/presence      retained: here or gone
+PREFIX/FEDERATION/owner/OWNER/ask           provider -> owner
+PREFIX/FEDERATION/owner/OWNER/say           owner -> provider
+PREFIX/FEDERATION/owner/TO/from/SENDER      owner -> owner, sealed
+PREFIX/FEDERATION/owner/OWNER/presence      retained: here or gone
 """
 
 from __future__ import annotations

@@ -1,0 +1,57 @@
+"""What a live owner is made of: its silo, its ledger, its identity, as its node sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fedgroup.messages import RangeQuery
+from fedgroup.owner.relays import ComparisonBook
+from fedgroup.privacy.budget import Charge
+from fedgroup.secure.pair_keys import OwnerKey
+from fedgroup.space import Grid
+
+
+class Silo(Protocol):
+    """An owner's records behind a database; everything it returns is exact and stays here."""
+
+    @property
+    def attributes(self) -> Sequence[str]: ...
+
+    @property
+    def has_time(self) -> bool: ...
+
+    def vector(self, grid: Grid) -> npt.NDArray[np.int32]: ...
+
+    def totals(self, query: RangeQuery) -> dict[str, int]: ...
+
+    def snapshot(self) -> str: ...
+
+
+class RoundLedger(ComparisonBook, Protocol):
+    """A ledger that keeps the reply of every round with its charge."""
+
+    def reply_once(
+        self, round_id: bytes, charges: Sequence[Charge], make: Callable[[], bytes], *, snapshot: str
+    ) -> bytes: ...
+
+    def kept_reply(self, round_id: bytes) -> bytes | None: ...
+
+    def snapshot_of(self, round_id: bytes) -> str | None: ...
+
+
+class OwnIdentity(Protocol):
+    """The owner's own name, and what it does with its key."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def owner_key(self) -> OwnerKey: ...
+
+    def seal(self, to: Any, context: bytes, plain: bytes) -> bytes: ...
+
+    def open(self, sender: Any, context: bytes, sealed: bytes) -> bytes: ...

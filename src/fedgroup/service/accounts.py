@@ -1,0 +1,91 @@
+"""Who asks: the user of a bearer token, and what only operators may do."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from fedgroup.live.provider import LiveProvider
+from fedgroup.service.metrics import Metrics
+from fedgroup.service.problems import Problem
+from fedgroup.service.questions import Questions
+from fedgroup.service.rates import Rates
+from fedgroup.storage.provider_state import ProviderState, User
+
+
+@dataclass(frozen=True)
+class Service:
+    """What the paths of one application share."""
+
+    provider: LiveProvider
+    state: ProviderState
+    questions: Questions
+    rates: Rates
+    metrics: Metrics
+
+
+def service_of(request: Request) -> Service:
+    """Return the service that a request came to."""
+    service: Service = request.app.state.service
+    return service
+
+
+_bearer = HTTPBearer(auto_error=False, description="the token that 'fedgroup users add' showed")
+Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+
+
+async def current_user(request: Request, bearer: Bearer) -> User:
+    """Return whose token this is; a missing one and an unknown one are replied to alike."""
+    user = None
+    if bearer is not None:
+        user = await asyncio.to_thread(service_of(request).state.user_of, bearer.credentials)
+    if user is None:
+        raise Problem("unknown-token", "send the header 'Authorization: Bearer TOKEN' with the token of a user")
+    return user
+
+
+async def asking_user(request: Request, user: Annotated[User, Depends(current_user)]) -> User:
+    """Return the user, whose question is counted; one too many is refused."""
+    service_of(request).rates.take(user)
+    return user
+
+
+def is_operator(user: User) -> bool:
+    return user.role == "operator"
+
+
+async def operator(user: Annotated[User, Depends(asking_user)]) -> User:
+    """Return the user, if it is an operator."""
+    if not is_operator(user):
+        raise Problem("operators-only", "this needs the token of an operator")
+    return user
+
+
+async def watcher(request: Request, bearer: Bearer) -> None:
+    """Let operators watch, and whoever is on this very machine."""
+    if bearer is None and _is_local(request):
+        return
+    user = await current_user(request, bearer)
+    if not is_operator(user):
+        raise Problem("operators-only", "this needs the token of an operator, or a request from the same machine")
+
+
+def _is_local(request: Request) -> bool:
+    """Tell whether a request comes from this machine itself, and not through a proxy on it."""
+    if request.client is None or {"forwarded", "x-forwarded-for", "x-real-ip", "via"} & set(request.headers.keys()):
+        return False
+    try:
+        return ipaddress.ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False
+
+
+AnyUser = Annotated[User, Depends(current_user)]
+Asker = Annotated[User, Depends(asking_user)]
+Operator = Annotated[User, Depends(operator)]
+TheService = Annotated[Service, Depends(service_of)]

@@ -1,0 +1,80 @@
+"""The HTTP API of a live provider."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fedgroup.errors import InvalidInput
+
+try:
+    from fastapi import FastAPI
+except ImportError:
+    raise InvalidInput("serving users over HTTP needs the extra [serve]: pip install 'fedgroup[serve]'") from None
+
+
+from fedgroup.live.provider import LiveProvider
+from fedgroup.service import pages, reading, routes
+from fedgroup.service.accounts import Service
+from fedgroup.service.bodies import LimitedBodies
+from fedgroup.service.charged_work import ChargedWork
+from fedgroup.service.handlers import add_handlers
+from fedgroup.service.metrics import Metrics
+from fedgroup.service.questions import Questions
+from fedgroup.service.rates import Rates
+from fedgroup.service.shown import ProblemShown
+from fedgroup.storage.provider_state import ProviderState
+
+_SILENT: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
+"""Traces and logs of requests would tell others who asks what."""
+
+AT_ONCE = 64
+"""How many questions are put to the owners at once; more wait for their turn."""
+
+
+def create_app(
+    provider: LiveProvider, state: ProviderState, *, at_once: int = AT_ONCE, rates: Rates | None = None
+) -> FastAPI:
+    """Return the application through which users ask a provider's owners.
+
+    Requires:  `state` is also what the provider keeps its answers and plans in; its desk listens; one process.
+    Guarantee: see `fedgroup.service`.
+    """
+    work, metrics = ChargedWork(state, at_once=at_once), Metrics()
+
+    @asynccontextmanager
+    async def until_all_is_done(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await work.all_done()
+
+    app = _application(until_all_is_done)
+    questions = Questions(provider, state, work, metrics)
+    app.state.service = Service(provider, state, questions, rates or Rates(), metrics)
+    for router in (routes.router, reading.router, reading.open_router, pages.router):
+        app.include_router(router)
+    add_handlers(app, metrics)
+    app.add_middleware(LimitedBodies)
+    return app
+
+
+class _Application(FastAPI):
+    """An application whose OpenAPI document knows what problems look like."""
+
+    def openapi(self) -> dict[str, Any]:
+        document = super().openapi()
+        document["components"]["schemas"].setdefault(ProblemShown.__name__, ProblemShown.model_json_schema())
+        return document
+
+
+def _application(lifespan: Any) -> FastAPI:
+    return _Application(
+        title="fedgroup",
+        summary="Differentially private counts over many owners' location records",
+        version=version("fedgroup"),
+        lifespan=lifespan,
+        docs_url=None,  # these pages would load scripts from elsewhere; `pages` has one that does not
+        redoc_url=None,
+        telemetry=_SILENT,
+    )

@@ -1,0 +1,117 @@
+"""Work that is charged to a user before it is begun, once for an idempotency key, and finished whoever waits for it.
+
+Guarantee: `begin` is on disk before the work starts; what failed stays charged; what was free is given back; a process
+           that dies in between leaves the charge. Two requests with one key share one charge and one result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import FedgroupError
+from fedgroup.service.problems import Problem, problem_of
+from fedgroup.storage.provider_state import ProviderState, Question
+
+log = logging.getLogger("fedgroup.service")
+
+Request = Mapping[str, Any]
+"""What is asked, in plain values."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came out of some work, in plain values; what is free is given back to the user."""
+
+    answer: Mapping[str, Any]
+    free: bool = False
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to do for a user, at what price; `require_possible` is asked before it is charged."""
+
+    request: Request
+    epsilon: Epsilon
+    work: Callable[[Question], Awaitable[Done]]
+    require_possible: Callable[[], None]
+
+
+class ChargedWork:
+    """Runs each piece of work in a task of its own, which no hang-up cancels."""
+
+    def __init__(self, state: ProviderState, *, at_once: int) -> None:
+        self._state = state
+        self._turn = asyncio.Semaphore(at_once)
+        self._running: dict[tuple[str, str], tuple[Request, asyncio.Task[Question]]] = {}
+        self._tasks: set[asyncio.Task[Question]] = set()
+
+    async def run(self, user: str, order: Order, *, key: str | None) -> Question:
+        """Return the question with its answer; the same key again waits for, or repeats, the first result."""
+        known = None if key is None else self._running.get((user, key))
+        if known is None:
+            task = asyncio.create_task(self._do(user, order, key))
+            self._keep(task, order.request, None if key is None else (user, key))
+        else:
+            _require_same(known[0], order.request)
+            task = known[1]
+        return await asyncio.shield(task)
+
+    async def all_done(self) -> None:
+        """Wait until whatever runs has ended."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _keep(self, task: asyncio.Task[Question], request: Request, name: tuple[str, str] | None) -> None:
+        def forget(ended: asyncio.Task[Question]) -> None:
+            self._tasks.discard(ended)
+            if name is not None:
+                self._running.pop(name, None)
+            if not ended.cancelled():
+                ended.exception()  # whoever waited was told; nobody may be left to hear it
+
+        self._tasks.add(task)
+        if name is not None:
+            self._running[name] = request, task
+        task.add_done_callback(forget)
+
+    async def _do(self, user: str, order: Order, key: str | None) -> Question:
+        async with self._turn:
+            known = None if key is None else await asyncio.to_thread(self._state.known, user, key)
+            if known is not None:
+                return _repeated(known, order.request)
+            order.require_possible()
+            question = await asyncio.to_thread(self._state.begin, user, order.request, order.epsilon, key=key)
+            try:
+                done = await order.work(question)
+            except Exception as error:
+                await self._note(question, None)
+                if not isinstance(error, (FedgroupError, Problem)):
+                    log.exception("a question failed", extra={"question": question.id})
+                raise problem_of(error, id=question.id) from None
+            await self._note(question, done.answer, free=done.free)
+            return replace(question, state="answered", answer=done.answer)
+
+    async def _note(self, question: Question, answer: Mapping[str, Any] | None, *, free: bool = False) -> None:
+        """Keep how a question ended; where that fails its charge stays, and the answer is given all the same."""
+        try:
+            await asyncio.to_thread(self._state.finish, question, answer, free=free)
+        except FedgroupError:
+            log.warning("the end of a question was not noted", extra={"question": question.id})
+
+
+def _repeated(question: Question, request: Request) -> Question:
+    """Return what is on record under a key, if it was asked for the same and there is an answer."""
+    _require_same(question.request, request)
+    if question.state != "answered":
+        text = "it stays charged, for owners may have paid; ask again with a new key"
+        raise Problem("question-failed", text, id=question.id)
+    return question
+
+
+def _require_same(known: Request, request: Request) -> None:
+    if known != request:
+        raise Problem("key-reused", "a key stands for one request; use a new key for another one")

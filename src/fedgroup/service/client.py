@@ -1,0 +1,245 @@
+"""The other end of the HTTP API: ask a federation that runs somewhere.
+
+    with fg.connect("https://federation.example", token) as federation:
+        answer = federation.count(fg.Circle(10_000, 10_000, 500), epsilon=0.3)
+
+Every question has an idempotency key, so one that is sent again after a lost connection is charged once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Unpack
+
+from fedgroup.errors import InvalidInput
+from fedgroup.messages import Answer, Expectation, Kind
+from fedgroup.service.calls import (
+    Call,
+    Details,
+    answer_of,
+    expectation_of,
+    question_call,
+    read_reply,
+    required_url,
+    unreachable,
+)
+from fedgroup.space import Range
+
+try:
+    import httpx
+except ImportError:
+    raise InvalidInput("asking a service needs httpx: pip install 'fedgroup[serve]'") from None
+
+SECONDS = 120.0
+"""How long to wait for a reply."""
+
+PAUSES = (0.2, 1.0)
+"""How long to wait before a call is sent again because its connection was lost."""
+
+_LOST = (httpx.NetworkError, httpx.RemoteProtocolError)
+
+
+def connect(url: str, token: str | None = None, *, ca: str | Path | None = None, timeout: float = SECONDS) -> Client:
+    """Return a client for the service at `url`.
+
+    token  of a user there; by default what FEDGROUP_TOKEN holds
+    ca     certificate of the authority that signed the service's own, if it is no public one
+    """
+    return Client(httpx.Client(**_settings(url, token, ca, timeout)))
+
+
+def aconnect(
+    url: str, token: str | None = None, *, ca: str | Path | None = None, timeout: float = SECONDS
+) -> AsyncClient:
+    """Return an asynchronous client, otherwise as `connect` does."""
+    return AsyncClient(httpx.AsyncClient(**_settings(url, token, ca, timeout)))
+
+
+class Client:
+    """A federation that runs somewhere, asked over HTTP."""
+
+    def __init__(self, http: httpx.Client) -> None:
+        self._http = http
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Client({str(self._http.base_url)!r})"  # without the token
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def count(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+        """Return how many records lie in a range."""
+        return self.ask("count", asked, epsilon=epsilon, **details)
+
+    def sum(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+        """Return the sum of an attribute over the records in a range."""
+        return self.ask("sum", asked, epsilon=epsilon, **details)
+
+    def avg(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+        """Return the mean of an attribute over the records in a range."""
+        return self.ask("avg", asked, epsilon=epsilon, **details)
+
+    def ask(self, kind: Kind, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+        """Return the answer to a question; `calls.Details` lists what can be said about it."""
+        return answer_of(self._call(question_call(kind, asked, epsilon, details)))
+
+    def expect(self, kind: Kind, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Expectation:
+        """Return what an answer would be like; nothing is spent."""
+        return expectation_of(self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
+
+    def budget(self) -> dict[str, Any]:
+        """Return the user's allowance, what was spent of it and what is left."""
+        return self._call(Call("GET", "/v1/budget"))
+
+    def queries(self) -> list[dict[str, Any]]:
+        """Return the user's latest questions with their answers, the newest first."""
+        found: list[dict[str, Any]] = (self._call(Call("GET", "/v1/queries")))["queries"]
+        return found
+
+    def federation(self) -> dict[str, Any]:
+        """Return what the federation agreed on: its domain, whether in degrees, what is protected, its methods."""
+        return self._call(Call("GET", "/v1/federation"))
+
+    def owners(self) -> dict[str, Any]:
+        """Return how many owners are here; operators get their names too."""
+        return self._call(Call("GET", "/v1/owners"))
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Return how many groups each method has, and how large; operators get their members too."""
+        found: list[dict[str, Any]] = (self._call(Call("GET", "/v1/groups")))["plans"]
+        return found
+
+    def _call(self, call: Call) -> dict[str, Any]:
+        attempts, content, headers = _Attempts(call), call.content(), call.sent_headers()
+        while True:
+            try:
+                reply = self._http.request(call.method, call.path, content=content, headers=headers)
+                return read_reply(reply.status_code, reply.text)
+            except httpx.TransportError as error:
+                pause = attempts.pause_after(error)
+            time.sleep(pause)
+
+
+class AsyncClient:
+    """A federation that runs somewhere, asked over HTTP by a coroutine."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self._http = http
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({str(self._http.base_url)!r})"  # without the token
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def count(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+        """Return how many records lie in a range."""
+        return await self.ask("count", asked, epsilon=epsilon, **details)
+
+    async def sum(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+        """Return the sum of an attribute over the records in a range."""
+        return await self.ask("sum", asked, epsilon=epsilon, **details)
+
+    async def avg(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+        """Return the mean of an attribute over the records in a range."""
+        return await self.ask("avg", asked, epsilon=epsilon, **details)
+
+    async def ask(self, kind: Kind, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+        """Return the answer to a question; `calls.Details` lists what can be said about it."""
+        return answer_of(await self._call(question_call(kind, asked, epsilon, details)))
+
+    async def expect(self, kind: Kind, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Expectation:
+        """Return what an answer would be like; nothing is spent."""
+        return expectation_of(await self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
+
+    async def budget(self) -> dict[str, Any]:
+        """Return the user's allowance, what was spent of it and what is left."""
+        return await self._call(Call("GET", "/v1/budget"))
+
+    async def queries(self) -> list[dict[str, Any]]:
+        """Return the user's latest questions with their answers, the newest first."""
+        found: list[dict[str, Any]] = (await self._call(Call("GET", "/v1/queries")))["queries"]
+        return found
+
+    async def federation(self) -> dict[str, Any]:
+        """Return what the federation agreed on: its domain, whether in degrees, what is protected, its methods."""
+        return await self._call(Call("GET", "/v1/federation"))
+
+    async def owners(self) -> dict[str, Any]:
+        """Return how many owners are here; operators get their names too."""
+        return await self._call(Call("GET", "/v1/owners"))
+
+    async def groups(self) -> list[dict[str, Any]]:
+        """Return how many groups each method has, and how large; operators get their members too."""
+        found: list[dict[str, Any]] = (await self._call(Call("GET", "/v1/groups")))["plans"]
+        return found
+
+    async def _call(self, call: Call) -> dict[str, Any]:
+        attempts, content, headers = _Attempts(call), call.content(), call.sent_headers()
+        while True:
+            try:
+                reply = await self._http.request(call.method, call.path, content=content, headers=headers)
+                return read_reply(reply.status_code, reply.text)
+            except httpx.TransportError as error:
+                pause = attempts.pause_after(error)
+            await asyncio.sleep(pause)
+
+
+class _Attempts:
+    """Whether a call is worth sending again: a lost connection is, an address where nobody listens is not."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._pauses = list(PAUSES)
+        self._may_have_arrived = False
+
+    def pause_after(self, error: httpx.TransportError) -> float:
+        """Return how long to wait before the next attempt, or give up."""
+        self._may_have_arrived |= not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+        if self._may_have_arrived and self._pauses and isinstance(error, _LOST):
+            return self._pauses.pop(0)
+        raise unreachable(error, self._call, may_have_arrived=self._may_have_arrived) from None
+
+
+def _settings(url: str, token: str | None, ca: str | Path | None, timeout: float) -> dict[str, Any]:
+    token = token or os.environ.get("FEDGROUP_TOKEN")
+    if token is not None and not (token.isascii() and token.isprintable()):
+        raise InvalidInput("a token is one line of printable characters, as 'fedgroup users add' shows it")
+    try:
+        httpx.URL(required_url(url))
+    except httpx.InvalidURL:
+        raise InvalidInput(f"this is not an address: {url!r}") from None
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    return {"base_url": required_url(url), "headers": headers, "timeout": timeout, "verify": _verification(ca)}
+
+
+def _verification(ca: str | Path | None) -> ssl.SSLContext | bool:
+    if ca is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=str(ca))
+    except OSError:
+        raise InvalidInput(f"{ca} is not a file with a certificate of an authority (PEM)") from None

@@ -1,0 +1,79 @@
+"""Numbers about the service in Prometheus' text format: public facts only, no user, range or value."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Upper ends of the buckets of how long questions took."""
+
+
+class Metrics:
+    """Counters since the start of the process."""
+
+    def __init__(self) -> None:
+        self._questions: Counter[tuple[str, str]] = Counter()
+        self._problems: Counter[str] = Counter()
+        self._buckets = [0] * (len(SECONDS) + 1)
+        self._seconds = 0.0
+
+    def count_question(self, method: str, outcome: str, seconds: float) -> None:
+        """Count a question by its method and how it ended: answered, stored (free) or failed."""
+        self._questions[method, outcome] += 1
+        self._buckets[bisect_left(SECONDS, seconds)] += 1
+        self._seconds += seconds
+
+    def count_problem(self, kind: str) -> None:
+        """Count a request that was replied to with a problem."""
+        self._problems[kind] += 1
+
+    def text(self, *, owners: int, refused_messages: int) -> str:
+        """Return everything as Prometheus reads it."""
+        lines = [
+            *_metric("fedgroup_owners_present", "gauge", "Owners that are here.", {"": owners}),
+            *_metric(
+                "fedgroup_refused_messages_total",
+                "counter",
+                "Messages of owners that broke the protocol and were dropped.",
+                {"": refused_messages},
+            ),
+            *_metric(
+                "fedgroup_questions_total",
+                "counter",
+                "Questions that owners were asked, by method and outcome.",
+                {_labels(method=m, outcome=o): count for (m, o), count in sorted(self._questions.items())},
+            ),
+            *_metric(
+                "fedgroup_problems_total",
+                "counter",
+                "Requests refused or failed, by the kind of problem.",
+                {_labels(kind=kind): count for kind, count in sorted(self._problems.items())},
+            ),
+            *self._histogram("fedgroup_question_seconds"),
+        ]
+        return "\n".join([*lines, ""])
+
+    def _histogram(self, name: str) -> Iterator[str]:
+        yield f"# HELP {name} How long questions took."
+        yield f"# TYPE {name} histogram"
+        total = 0
+        for end, count in zip((*map(str, SECONDS), "+Inf"), self._buckets, strict=True):
+            total += count
+            yield f'{name}_bucket{{le="{end}"}} {total}'
+        yield f"{name}_sum {self._seconds!r}"
+        yield f"{name}_count {total}"
+
+
+def _metric(name: str, kind: str, text: str, values: Mapping[str, int]) -> Iterator[str]:
+    yield f"# HELP {name} {text}"
+    yield f"# TYPE {name} {kind}"
+    for labels, value in values.items():
+        yield f"{name}{labels} {value}"
+
+
+def _labels(**labels: str) -> str:
+    # values are words of ours, so nothing in them needs a backslash
+    return "{" + ",".join(f'{name}="{value}"' for name, value in labels.items()) + "}"

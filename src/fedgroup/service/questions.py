@@ -1,0 +1,133 @@
+"""How a question is asked: read, checked, charged, and only then put to the owners."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import TooFewHeard
+from fedgroup.live.plans import LivePlan
+from fedgroup.live.provider import TRUST, LiveProvider
+from fedgroup.messages import RangeQuery
+from fedgroup.messages.limits import MOST_TEXT
+from fedgroup.service.asked import (
+    PlanAsked,
+    QuestionAsked,
+    grouping_settings,
+    plain_question,
+    range_query,
+    require_noise,
+)
+from fedgroup.service.charged_work import ChargedWork, Done, Order
+from fedgroup.service.metrics import Metrics
+from fedgroup.service.problems import Problem
+from fedgroup.service.shown import ErrorShown, ExpectationShown, PlanShown, answer_facts
+from fedgroup.storage.provider_state import ProviderState, Question, User
+from fedgroup.user.role import CONFIDENCE
+
+PLAN = "plan"
+"""The name under which a request for a plan is kept; a question has none such."""
+
+
+class Questions:
+    """Asks owners what users ask."""
+
+    def __init__(self, provider: LiveProvider, state: ProviderState, work: ChargedWork, metrics: Metrics) -> None:
+        self._provider = provider
+        self._state = state
+        self._work = work
+        self._metrics = metrics
+
+    async def ask(self, user: User, asked: QuestionAsked, *, key: str | None) -> Question:
+        """Return the question with its answer; what cannot be asked is refused before it is charged."""
+        query, method = self._read(asked)
+
+        async def work(question: Question) -> Done:
+            return await self._asked(question, query, method, fresh=asked.fresh)
+
+        order = Order(plain_question(asked, query), query.epsilon, work, lambda: self._require_ready(method))
+        return await self._work.run(user.name, order, key=key)
+
+    async def expect(self, user: User, asked: QuestionAsked) -> ExpectationShown:
+        """Return what an answer would be like; groups may be formed for that, nothing is spent."""
+        query, method = self._read(asked)
+        self._require_ready(method)
+        errors = await self._provider.expect(query, method=method)
+        plan, present = self.plans().get(method), self._provider.desk.present
+        mode = None if plan is None else plan.mode
+        return ExpectationShown(
+            kind=query.kind,
+            epsilon=float(query.epsilon),
+            charge=float(query.epsilon),
+            method=method,
+            in_group=mode,
+            trust=TRUST[mode or "dp"].format(self._provider.settings.masks.colluders),
+            groups=len(present) if plan is None else len(plan.groups) + len(plan.alone(present)),
+            noises=_noises(plan, present),
+            owners=len(present),
+            confidence=CONFIDENCE,
+            errors={part: ErrorShown(**asdict(error)) for part, error in errors.items()},
+            left=float(user.left),
+            affordable=query.epsilon <= user.left,
+            private=True,
+        )
+
+    async def regroup(self, user: User, asked: PlanAsked, *, key: str | None) -> Question:
+        """Make a new plan, charged to the operator's allowance as it is to every owner's budget."""
+        epsilon = Epsilon.of(asked.epsilon)
+        settings = grouping_settings(asked, self._provider.settings.protection)
+
+        async def work(_question: Question) -> Done:
+            grid = (asked.columns, asked.rows)
+            plan = await self._provider.regroup(settings, epsilon=epsilon, grid=grid, mode=asked.mode)
+            shown = PlanShown.of(plan, self._provider.desk.present, with_members=True)
+            return Done(shown.model_dump(mode="json"))
+
+        order = Order({PLAN: asked.model_dump(mode="json")}, epsilon, work, self._require_owners)
+        return await self._work.run(user.name, order, key=key)
+
+    def plans(self) -> dict[str, LivePlan]:
+        """Return the plans in force, by method."""
+        return {plan.method: plan for plan in map(LivePlan.of, self._state.plans())}
+
+    def _read(self, asked: QuestionAsked) -> tuple[RangeQuery, str]:
+        query = range_query(asked, self._provider.settings)
+        method = asked.method or ("dp" if self._provider.plan is None else "fedgroup")
+        require_noise(query, self._provider.settings, masked=method != "dp")
+        return query, method
+
+    def _require_ready(self, method: str) -> None:
+        if method == "fedgroup" and self._provider.plan is None:
+            raise Problem("method-not-ready", "there is no plan in force; an operator makes one, or ask with dp")
+        self._require_owners()
+
+    def _require_owners(self) -> None:
+        if not self._provider.desk.present:
+            raise TooFewHeard(heard=0, needed=1)
+
+    async def _asked(self, question: Question, query: RangeQuery, method: str, *, fresh: bool) -> Done:
+        started, outcome = time.perf_counter(), "failed"
+        try:
+            answer = await self._provider.ask(
+                query,
+                method=method,
+                by=question.user[:MOST_TEXT],
+                fresh=fresh,
+                may_rerun=lambda: self._state.spend_more(question, query.epsilon),
+            )
+            outcome = "stored" if answer.stored else "answered"
+            return Done(answer_facts(answer), free=answer.stored)
+        finally:
+            self._metrics.count_question(method, outcome, time.perf_counter() - started)
+
+
+def _noises(plan: LivePlan | None, present: set[str]) -> float:
+    """Return how many noises an answer holds if everybody who is here is heard."""
+    if plan is None:
+        return float(len(present))
+    shares = [
+        1.0 if group.mode == "trusted" else float(group.terms.shape(len(present.intersection(group.members))))
+        for group in plan.groups
+    ]
+    return len(plan.alone(present)) + sum(shares)

@@ -1,0 +1,74 @@
+"""An application on a port, inside a running event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from fedgroup.errors import InvalidInput, ServiceUnavailable
+
+try:
+    import uvicorn
+except ImportError:
+    raise InvalidInput("serving users over HTTP needs the extra [serve]: pip install 'fedgroup[serve]'") from None
+
+SHUTDOWN_SECONDS = 30
+"""How long requests under way may take on leaving."""
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the process it is part of."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@asynccontextmanager
+async def served(
+    app: Any, *, host: str = "127.0.0.1", port: int = 0, certificate: Path | None = None, key: Path | None = None
+) -> AsyncIterator[str]:
+    """Serve while the context lasts, and yield the URL; port 0 takes a free one, a certificate makes it HTTPS."""
+    server = _Server(_config(app, certificate, key))
+    with _bound(host, port) as bound:
+        task = asyncio.create_task(server.serve(sockets=[bound]))
+        try:
+            while not server.started and not task.done():
+                await asyncio.sleep(0.01)
+            scheme = "http" if certificate is None else "https"
+            yield f"{scheme}://{f'[{host}]' if ':' in host else host}:{bound.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await task
+
+
+def _config(app: Any, certificate: Path | None, key: Path | None) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+
+
+@contextmanager
+def _bound(host: str, port: int) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((host, port))
+        except OSError as error:
+            text = f"nothing can be served at {host}:{port} ({error.strerror}); take another port, or try later"
+            raise ServiceUnavailable(text) from None
+        yield bound

@@ -1,0 +1,225 @@
+"""What the service replies, as types. Of owners and groups users see counts and sizes; names are for operators."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedgroup.live.plans import LivePlan
+from fedgroup.live.provider import METHODS, LiveProvider
+from fedgroup.messages import Answer, Kind
+from fedgroup.storage.provider_state import Question, User
+
+Number = int | float
+
+
+class _Shown(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class AnswerShown(_Shown):
+    """An answer: the value, how far noise may have moved it, what it cost, and who was heard."""
+
+    id: str
+    kind: Kind
+    value: Number | None
+    interval: list[Number] = Field(min_length=2, max_length=2)
+    confidence: float
+    epsilon: float
+    method: str
+    in_group: str | None
+    trust: str
+    groups: int
+    noises: float
+    owners: int
+    heard: int
+    missing: int
+    private: bool
+    seconds: float
+    stored: bool
+    charged: float
+    asked_at: str | None
+    notes: list[str]
+
+    @classmethod
+    def of(cls, question: Question) -> AnswerShown:
+        """Return the answer of a question that has one."""
+        return cls(id=question.id, **(question.answer or {}))
+
+
+class ErrorShown(_Shown):
+    """How far noise will move a sum: on average, by standard deviation, and at most in 95 % of the answers."""
+
+    mean_absolute: float
+    standard_deviation: float
+    half_width: float
+
+
+class ExpectationShown(_Shown):
+    """What an answer would be like; nothing was spent."""
+
+    dry_run: Literal[True] = True
+    kind: Kind
+    epsilon: float
+    charge: float
+    method: str
+    in_group: str | None
+    trust: str
+    groups: int
+    noises: float
+    owners: int
+    confidence: float
+    errors: dict[str, ErrorShown]
+    left: float
+    affordable: bool
+    private: bool
+
+
+class QuestionShown(_Shown):
+    """A question on record; `state` is asked, answered or failed, `epsilon` what it was charged."""
+
+    id: str
+    at: str
+    state: str
+    epsilon: float
+    request: dict[str, Any]
+    answer: AnswerShown | None
+
+    @classmethod
+    def of(cls, question: Question) -> QuestionShown:
+        """Return a question as its user sees it."""
+        return cls(
+            id=question.id,
+            at=question.at,
+            state=question.state,
+            epsilon=float(question.epsilon),
+            request=dict(question.request),
+            answer=AnswerShown.of(question) if question.answer else None,
+        )
+
+
+class HistoryShown(_Shown):
+    """A user's latest questions, the newest first."""
+
+    queries: list[QuestionShown]
+
+
+class BudgetShown(_Shown):
+    """What a user may cost the owners in all, and what is left of it; `protection` says what an epsilon protects."""
+
+    user: str
+    role: str
+    allowance: float
+    spent: float
+    left: float
+    per_minute: int
+    federation: str
+    protection: str
+
+    @classmethod
+    def of(cls, user: User, provider: LiveProvider) -> BudgetShown:
+        """Return a user's account."""
+        return cls(
+            user=user.name,
+            role=user.role,
+            allowance=float(user.allowance),
+            spent=float(user.spent),
+            left=float(user.left),
+            per_minute=user.per_minute,
+            federation=provider.settings.federation,
+            protection=str(provider.settings.protection),
+        )
+
+
+class OwnersShown(_Shown):
+    """How many owners are here; operators see their names."""
+
+    present: int
+    names: list[str] | None = None
+
+
+class PlanShown(_Shown):
+    """The groups of a method: how many (lambda, owners alone included), how large, made how, at what price."""
+
+    method: str
+    mode: str
+    groups: int
+    sizes: list[int]
+    alone: int
+    epsilon: float
+    guarantee: str
+    members: list[list[str]] | None = Field(None, description="for operators")
+
+    @classmethod
+    def of(cls, plan: LivePlan, present: set[str], *, with_members: bool) -> PlanShown:
+        """Return a plan as users, or operators, see it."""
+        alone = len(plan.alone(present))
+        return cls(
+            method=plan.method,
+            mode=plan.mode,
+            groups=len(plan.groups) + alone,
+            sizes=plan.sizes(),
+            alone=alone,
+            epsilon=plan.epsilon,
+            guarantee=plan.guarantee,
+            members=[list(group.members) for group in plan.groups] if with_members else None,
+        )
+
+
+class GroupsShown(_Shown):
+    """The plans in force, one a method."""
+
+    plans: list[PlanShown]
+
+
+class FederationShown(_Shown):
+    """What all parties agreed on, and how questions can be asked now."""
+
+    name: str
+    domain: list[float] = Field(min_length=4, max_length=4, description="west, south, east, north")
+    lonlat: bool
+    neighbours: str
+    unit: str
+    max_records: int | None
+    methods: list[str]
+    seconds: float
+
+    @classmethod
+    def of(cls, provider: LiveProvider) -> FederationShown:
+        """Return the public facts of a federation."""
+        settings, protection = provider.settings, provider.settings.protection
+        return cls(
+            name=settings.federation,
+            domain=list(settings.public_map.domain.sides),
+            lonlat=settings.public_map.lonlat,
+            neighbours=protection.neighbours,
+            unit=protection.unit,
+            max_records=protection.max_records,
+            methods=[method for method in METHODS if method != "fedgroup" or provider.plan is not None],
+            seconds=settings.seconds,
+        )
+
+
+class HealthShown(_Shown):
+    """The service is there."""
+
+    ok: Literal[True] = True
+
+
+class ProblemShown(BaseModel):
+    """A problem by RFC 9457; further members depend on its type."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+def answer_facts(answer: Answer) -> dict[str, Any]:
+    """Return an answer in plain values, without what belongs to evaluation."""
+    facts = {name: value for name, value in asdict(answer).items() if name not in ("values", "true_value")}
+    return facts | {"interval": list(answer.interval), "notes": list(answer.notes)}

@@ -1,0 +1,63 @@
+"""`fedgroup up`: a trial federation with its provider here and its owners in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import InvalidInput
+from fedgroup.live.config import ProviderConfig, read_config
+from fedgroup.live.plans import LivePlan
+from fedgroup.live.stopping import stop_on_signals
+from fedgroup.live.trial import Trial
+from fedgroup.live.trial_owners import owner_processes
+from fedgroup.provider.settings import GroupingSettings
+from fedgroup.service.provider_process import Serving, serving
+
+ACCESS_FILE = "up.json"
+ALLOWANCE = Epsilon.of(1000)
+_PROCESSES = 2
+_PATIENCE_S = 60.0
+
+
+async def run_trial(trial: Trial, *, http_port: int, epsilon: float, told: Callable[[dict[str, Any]], None]) -> None:
+    """Run a trial federation until Ctrl-C or SIGTERM; tell where it is once all owners are here."""
+    config = read_config(trial.provider, ProviderConfig)
+    access = trial.folder / ACCESS_FILE
+    with stop_on_signals() as stop:
+        async with (
+            serving(_with_port(config, http_port)) as up,
+            owner_processes(trial.owners, port=up.broker_port, processes=_PROCESSES),
+        ):
+            if not await up.provider.desk.until_present(len(trial.owners), _PATIENCE_S):
+                raise InvalidInput(f"only {len(up.provider.desk.present)} of {len(trial.owners)} owners came up")
+            plan = up.provider.plan or await _grouped(up, epsilon)
+            try:
+                _write_access(access, up)
+                told({"url": up.url, "owners": len(trial.owners), "groups": len(plan.groups), "access": str(access)})
+                await stop.wait()
+            finally:
+                access.unlink(missing_ok=True)
+
+
+async def _grouped(up: Serving, epsilon: float) -> LivePlan:
+    settings = GroupingSettings(graph="likely", leftovers="cohort")
+    return await up.provider.regroup(settings, epsilon=Epsilon.of(epsilon), grid=(5, 5))
+
+
+def _write_access(path: Path, up: Serving) -> None:
+    """Write where the federation is and a token for it, for this user's eyes only."""
+    token = up.state.add_user("you", allowance=ALLOWANCE, role="operator")
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump({"url": up.url, "token": token, "ca": None}, file)
+
+
+def _with_port(config: ProviderConfig, port: int) -> ProviderConfig:
+    from msgspec.structs import replace
+
+    return replace(config, http=replace(config.http, port=port))

@@ -1,0 +1,160 @@
+"""A federation in one process to serve: real nodes and ledgers over a wire in memory, with owners that can break."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nacl.public
+import numpy as np
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import ProtocolViolation, SiloUnavailable
+from fedgroup.live.desk import Desk
+from fedgroup.live.owner import run_owner
+from fedgroup.live.plans import MaskTerms
+from fedgroup.live.provider import LiveProvider, LiveSettings
+from fedgroup.messages import RangeQuery
+from fedgroup.owner.node import OwnerNode
+from fedgroup.owner.policy import Policy
+from fedgroup.owner.records import Records
+from fedgroup.owner.table_silo import TableSilo
+from fedgroup.privacy.noise import SecureNoise
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.secure.pair_keys import OwnerKey
+from fedgroup.space import Box, PublicMap
+from fedgroup.storage.owner_ledger import OwnerLedger
+from fedgroup.storage.provider_state import ProviderState
+from fedgroup.transport.codec import decode, encode
+from fedgroup.transport.memory import MemoryHub
+
+MAP = PublicMap(Box(0, 0, 10, 10))
+RECORDS = 40
+FARE = 2.0
+"""Every owner has so many records, each with this fare."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What others know of an owner: here a name and a key, without a certificate."""
+
+    name: str
+    exchange_key: bytes
+
+
+def believed(der: bytes) -> Card:
+    name, _, key = der.partition(b"|")
+    if len(key) != 32:
+        raise ProtocolViolation("not a certificate")
+    return Card(name.decode(), key)
+
+
+class Keys:
+    """An owner's real keys."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._secret = nacl.public.PrivateKey.generate()
+        self.owner_key = OwnerKey(bytes(self._secret))
+        self.exchange_key = self.owner_key.public
+        self.der = name.encode() + b"|" + self.exchange_key
+
+    def seal(self, to: Card, context: bytes, plain: bytes) -> bytes:
+        return bytes(nacl.public.Box(self._secret, nacl.public.PublicKey(to.exchange_key)).encrypt(context + plain))
+
+    def open(self, sender: Card, context: bytes, sealed: bytes) -> bytes:
+        plain = nacl.public.Box(self._secret, nacl.public.PublicKey(sender.exchange_key)).decrypt(sealed)
+        return bytes(plain[len(context) :])
+
+
+class FragileSilo(TableSilo):
+    """Records that may be away."""
+
+    broken = False
+
+    def totals(self, query: RangeQuery) -> dict[str, int]:
+        if self.broken:
+            raise SiloUnavailable("the database is away")
+        return super().totals(query)
+
+
+@dataclass
+class Owner:
+    """One owner, running."""
+
+    node: OwnerNode
+    ledger: OwnerLedger
+    silo: FragileSilo
+    link: Any
+    task: asyncio.Task[None]
+
+
+@dataclass
+class City:
+    """Owners around (3, 3) and (7, 7), by turns, and their provider."""
+
+    provider: LiveProvider
+    hub: MemoryHub
+    state: ProviderState
+    folder: Path
+    owners: dict[str, Owner] = field(default_factory=dict)
+
+    def add(self, name: str, where: float, *, cap: float) -> None:
+        rng = np.random.default_rng(len(self.owners))
+        x, y = (np.clip(rng.normal(where, 0.4, RECORDS), 0, 9.99) for _ in "xy")
+        records = Records(np.zeros(RECORDS, dtype=np.int64), x, y, attributes={"fare": np.full(RECORDS, FARE)})
+        silo, keys, ledger = FragileSilo(records, MAP), Keys(name), OwnerLedger(self.folder / f"{name}.db")
+        ledger.set_cap(Epsilon.of(cap))
+        policy = Policy(modes=("trusted", "masked"), highest_epsilon=Epsilon.of(50), fewest_members=2)
+        node = OwnerNode(
+            keys, silo, public_map=MAP, protection=Protection(), policy=policy, ledger=ledger, noise=SecureNoise(),
+            verify=believed, encode=encode,
+        )  # fmt: skip
+        link = self.hub.owner(name, keys.der)
+        task = asyncio.create_task(run_owner(node, link, decode=decode, in_thread=False))
+        self.owners[name] = Owner(node, ledger, silo, link, task)
+
+    def break_silos(self) -> None:
+        for owner in self.owners.values():
+            owner.silo.broken = True
+
+    async def drop_all(self) -> None:
+        """End all owners without a word."""
+        for owner in self.owners.values():
+            owner.link.drop()
+            await ended(owner.task)
+        while self.provider.desk.present:
+            await asyncio.sleep(0.01)
+
+    def true_count(self, query: RangeQuery) -> int:
+        return sum(owner.silo.totals(query)["count"] for owner in self.owners.values())
+
+
+async def ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+@asynccontextmanager
+async def open_city(
+    folder: Path, owners: int, *, seconds: float = 5.0, dropouts: float = 0.1, cap: float = 1e4
+) -> AsyncIterator[City]:
+    """Run a federation while the context lasts."""
+    hub, state = MemoryHub(), ProviderState(folder / "provider.db")
+    desk = Desk(hub.provider(), encode=encode, decode=decode, verify=believed)
+    settings = LiveSettings("city", MAP, Protection(), MaskTerms(1, dropouts), cohort_size=4, seconds=seconds)
+    async with AsyncExitStack() as stack:
+        stack.callback(state.close)
+        stack.push_async_callback(ended, asyncio.create_task(desk.listen()))
+        city = City(LiveProvider(desk, settings, store=state), hub, state, folder)
+        for i in range(owners):
+            city.add(f"owner-{i}", 3 if i % 2 else 7, cap=cap)
+            stack.callback(city.owners[f"owner-{i}"].ledger.close)
+            stack.push_async_callback(ended, city.owners[f"owner-{i}"].task)
+        assert await desk.until_present(owners, 5)
+        yield city

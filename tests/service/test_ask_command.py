@@ -1,0 +1,110 @@
+"""`fedgroup ask` against a service on a port: options, environment, the file of `fedgroup up`, exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fedgroup.cli.main import main
+from fedgroup.epsilon import Epsilon
+
+Running = Callable[..., Any]
+WHERE = ("--near", "5,5", "--within", "3.2", "--epsilon", "1")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "deep" / "folder").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "deep" / "folder")
+    for name in ("FEDGROUP_URL", "FEDGROUP_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["fedgroup", "ask", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    return run
+
+
+def up_file(folder: Path, up: Any, *, mode: int = 0o600) -> Path:
+    path = folder / ".fedgroup" / "up.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"url": up.url, "token": up.here.tokens["ann"], "ca": None}))
+    path.chmod(mode)
+    return path
+
+
+def test_the_federation_of_this_folder_or_one_above_is_asked(running: Running, ask: Any, tmp_path: Path) -> None:
+    with running(owners=4) as up:
+        up_file(tmp_path, up)
+        code, out, err = ask("count", *WHERE, "--json")
+        assert code == 0, err
+        assert json.loads(out)["heard"] == 4
+        code, out, _ = ask("avg", *WHERE, "--attribute", "fare", "--clip", 4)
+        assert (code, "95 %" in out) == (0, True)
+        code, out, _ = ask(
+            "count", "--rectangle", "0,0,10,10", "--epsilon", 0.5, "--method", "mpc", "--dry-run", "--json"
+        )
+        assert (code, json.loads(out)["dry_run"], json.loads(out)["method"]) == (0, True, "mpc")
+        assert "the answer of" in ask("count", *WHERE)[1]
+        assert ask("count", *WHERE, "--fresh", "--key", "one")[0] == 0
+        assert ask("count", *WHERE, "--fresh", "--key", "one")[0] == 0
+        assert up.here.spent() == Epsilon.of(3)
+
+
+def test_a_federation_is_named_by_options_or_by_the_environment(
+    running: Running, ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token_file = tmp_path / "token"
+    with running(owners=2) as up:
+        token_file.write_text(up.here.tokens["bob"] + "\n")
+        assert ask("count", *WHERE, "--url", up.url, "--token-file", token_file)[0] == 0
+        monkeypatch.setenv("FEDGROUP_URL", up.url)
+        monkeypatch.setenv("FEDGROUP_TOKEN", up.here.tokens["ann"])
+        assert ask("count", *WHERE, "--fresh")[0] == 0
+        assert (up.here.spent("ann"), up.here.spent("bob")) == (Epsilon.of(1), Epsilon.of(1))
+
+
+def test_exit_codes_are_those_of_all_commands(running: Running, ask: Any, tmp_path: Path) -> None:
+    with running(owners=1, allowance=0.5) as up:
+        up_file(tmp_path, up)
+        assert ask("count", *WHERE)[0] == 3
+        assert ask("count", "--near", "99,99", "--within", 1, "--epsilon", 0.1)[0] == 2
+        assert ask("count", "--near", "5,5", "--epsilon", 0.1)[0] == 2
+        assert ask("count", *WHERE, "--method", "exact")[0] == 2
+        up.here.city.owners["owner-0"].silo.broken = True
+        assert ask("count", *WHERE[:4], "--epsilon", 0.1)[0] == 75
+    code, out, err = ask("count", *WHERE)
+    assert (code, out, err.count("\n")) == (75, "", 1)
+
+
+def test_without_a_federation_or_a_token_nothing_is_sent(ask: Any, tmp_path: Path) -> None:
+    assert ask("count", *WHERE)[0] == 2
+    assert ask("count", *WHERE, "--url", "http://127.0.0.1:1")[0] == 2
+    (tmp_path / "empty").touch()
+    assert ask("count", *WHERE, "--url", "http://127.0.0.1:1", "--token-file", tmp_path / "empty")[0] == 2
+    assert ask("count", *WHERE, "--url", "http://127.0.0.1:1", "--token-file", tmp_path / "none")[0] == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no modes there")
+def test_a_file_that_others_may_read_or_that_says_nothing_is_refused(ask: Any, tmp_path: Path) -> None:
+    path = tmp_path / ".fedgroup" / "up.json"
+    path.parent.mkdir()
+    path.write_text('{"url": "http://127.0.0.1:1", "token": "x"}')
+    path.chmod(0o644)
+    code, _, err = ask("count", *WHERE)
+    assert (code, "0600" in err) == (2, True)
+    path.chmod(0o600)
+    path.write_text("[]")
+    assert ask("count", *WHERE)[0] == 2

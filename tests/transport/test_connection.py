@@ -1,0 +1,139 @@
+"""A connection to a broker that misbehaves: silent, too talkative, or of another mind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from wire_brokers import TOPICS
+from wire_certificates import Federation
+from wire_parties import SOON
+
+from fedgroup.transport import packets
+from fedgroup.transport.connection import BrokerAddress, Connection
+from fedgroup.transport.inbox import MOST_WAITING
+from fedgroup.transport.mqtt import MqttProviderLink
+
+WELCOME, GRANTED = b"\x20\x02\x00\x00", b"\x90\x04\x00\x01\x00\x00"
+Conduct = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def broker_that(
+    conduct: Conduct, federation: Federation, *, keepalive_s: int = 10
+) -> AsyncIterator[BrokerAddress]:
+    """A broker of some conduct, to whom the provider comes."""
+    tls = federation.listening(0).tls()
+    tasks = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.current_task())
+        try:
+            await conduct(reader, writer)
+        except OSError:
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    try:
+        port = server.sockets[0].getsockname()[1]
+        yield BrokerAddress("127.0.0.1", port, federation.client("provider"), keepalive_s)
+    finally:
+        server.close()
+        if tasks:
+            await asyncio.wait(tasks, timeout=10)
+
+
+async def opened(address: BrokerAddress) -> Connection:
+    return await Connection.open(address, client="provider", will=None, on_message=lambda *_: None)
+
+
+def test_a_silent_broker_is_given_up(federation: Federation) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(WELCOME)
+        while await reader.read(100):
+            pass
+
+    async def journey() -> None:
+        async with broker_that(silent, federation, keepalive_s=1) as address:
+            connection = await opened(address)
+            await asyncio.wait_for(connection.end(), 10)
+
+    asyncio.run(journey())
+
+
+@pytest.mark.parametrize(
+    "answer", [b"\x20\x02\x00\x05", b"", b"\x20\x00", b"\x30\xff\xff\xff\x7f"], ids=["refused", "closed", "odd", "long"]
+)
+def test_without_consent_there_is_no_connection(federation: Federation, answer: bytes) -> None:
+    async def unwilling(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(2)
+        writer.write(answer)
+
+    async def journey() -> None:
+        async with broker_that(unwilling, federation) as address:
+            with pytest.raises(ConnectionRefusedError):
+                await opened(address)
+
+    asyncio.run(journey())
+
+
+def test_topics_that_are_not_granted_are_an_error(federation: Federation) -> None:
+    async def stern(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(WELCOME + b"\x90\x04\x00\x01\x00\x80")
+        await reader.read()
+
+    async def journey() -> None:
+        async with broker_that(stern, federation) as address:
+            connection = await opened(address)
+            with pytest.raises(ConnectionRefusedError):
+                await connection.subscribe(["a", "b"])
+
+    asyncio.run(journey())
+
+
+def test_a_flood_waits_at_the_door_and_nothing_is_lost(federation: Federation) -> None:
+    count = 3 * MOST_WAITING
+    topic = TOPICS.say("ann-0")
+    sent = asyncio.Event()
+
+    async def talkative(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(WELCOME + GRANTED)
+        for number in range(count):
+            writer.write(packets.publish(topic, number.to_bytes(4, "big") + bytes(500)))
+            await writer.drain()
+        sent.set()
+        await reader.read()
+
+    async def journey() -> None:
+        async with (
+            broker_that(talkative, federation) as address,
+            MqttProviderLink(topics=TOPICS, broker=address, backoff=SOON) as link,
+        ):
+            assert await link.until_up(10)
+            await asyncio.sleep(0.5)
+            assert not sent.is_set()
+            messages = link.received()
+            for number in range(count):
+                owner, payload = await anext(messages)
+                assert (owner, int.from_bytes(payload[:4], "big")) == ("ann-0", number)
+
+    asyncio.run(journey())
+
+
+def test_a_link_keeps_trying_and_says_why_it_is_down(federation: Federation, caplog: pytest.LogCaptureFixture) -> None:
+    async def unwilling(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"\x20\x02\x00\x05")
+
+    async def journey() -> None:
+        async with broker_that(unwilling, federation) as address:
+            async with MqttProviderLink(topics=TOPICS, broker=address, backoff=SOON) as link:
+                assert not await link.until_up(0.5)
+                await link.send("ann-0", b"lost")
+            assert [message async for message in link.received()] == []
+
+    asyncio.run(journey())
+    assert caplog.text.count("the broker does not let this client in") >= 2
