@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs results demo test test-gpu test-spu bench build check clean
+.PHONY: help docs results demo services test test-gpu test-spu bench build check clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -24,7 +24,7 @@ $(VENV)/.base: $(VENV)/.created pyproject.toml
 	@touch $@
 
 $(VENV)/.everything: $(VENV)/.created pyproject.toml
-	$(PIP) --editable '.[frames,opendp,cluster,live,serve]' --group dev
+	$(PIP) --editable '.[frames,opendp,cluster,live,serve,silos]' --group dev
 	@touch $@ $(VENV)/.base
 
 docs: build  ## draw the README's pictures and write the command reference anew
@@ -41,7 +41,10 @@ results: build  ## every experiment on the check-ins in DATA=FOLDER, and docs/re
 
 build: $(VENV)/.everything  ## .venv with everything; .venv/bin/fedgroup is the command
 
-test: build  ## all tests
+services:  ## programs that tests start: PostgreSQL with PostGIS, brokers, a browser (root on Debian; else lists them)
+	@scripts/services.sh
+
+test: build services  ## all tests
 	$(BIN)/python -m pytest -n 2
 
 bench: build  ## our times beside a reference's, in the same run (SPU's too, after make test-spu)

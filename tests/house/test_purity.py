@@ -29,6 +29,12 @@ ENTROPY = {
     "identity/issuing.py": "serial numbers",
     "identity/locked.py": "salts and nonces of locked keys",
     "service/calls.py": "idempotency keys",
+    "owner/groups.py": "numbers for the seed of a mask graph",
+    "storage/provider_state.py": "users' tokens, names of questions",
+    "live/asking.py": "ids of rounds",
+    "live/comparing.py": "ids of sessions",
+    "live/forming.py": "names of plans, the order of cohorts",
+    "live/provider.py": "ids of checks, names of mended groups",
 }
 
 

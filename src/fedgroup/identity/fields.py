@@ -1,7 +1,8 @@
 """How a certificate says who is who: subject, role, exchange key and hosts, in the words of X.509.
 
 A subject is O = federation, OU = role, CN = name. The exchange key stands in an extension of its own, below an OID made
-of a random UUID (ITU-T X.667: `2.25` needs no registration). It is not critical, so that TLS libraries let it pass.
+of a random UUID in short arcs (Microsoft's branch for such, which needs no registration): Go's libraries, and so NATS,
+read none longer than 31 bits. It is not critical, so that TLS libraries let it pass.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fedgroup.identity.naming import Role, is_address
 
-_ARC = "2.25.46769955137070142683802206007734897431"
+_ARC = "1.2.840.113556.1.8000.2554.9007.37074.22623.19926.37701.1541922.4524823"
 EXCHANGE_KEY = x509.ObjectIdentifier(f"{_ARC}.1")
 POSSESSION = x509.ObjectIdentifier(f"{_ARC}.2")
 _OCTET_STRING = 0x04
