@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nacl.exceptions
-import nacl.public
 import numpy as np
 import pytest
+from live_keys import Keys, believed
+from live_world import Nursery, World
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import ProtocolViolation, SiloUnavailable
+from fedgroup.errors import SiloUnavailable
 from fedgroup.live.desk import Desk
 from fedgroup.live.owner import run_owner
 from fedgroup.live.plans import MaskTerms
@@ -27,7 +27,6 @@ from fedgroup.owner.policy import Policy
 from fedgroup.owner.records import Records
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.secure.pair_keys import OwnerKey
 from fedgroup.space import Box, Grid, PublicMap
 from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
@@ -35,42 +34,6 @@ from fedgroup.transport.codec import decode, encode
 from fedgroup.transport.memory import MemoryHub, MemoryOwnerLink
 
 MAP = PublicMap(Box(0, 0, 10, 10))
-
-
-@dataclass(frozen=True)
-class Card:
-    name: str
-    exchange_key: bytes
-
-
-class Keys:
-    """Real keys and boxes, without a certificate authority."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._secret = nacl.public.PrivateKey.generate()
-        self.owner_key = OwnerKey(bytes(self._secret))
-        self.exchange_key = self.owner_key.public
-        self.der = name.encode() + b"|" + self.exchange_key
-
-    def seal(self, to: Card, context: bytes, plain: bytes) -> bytes:
-        return bytes(nacl.public.Box(self._secret, nacl.public.PublicKey(to.exchange_key)).encrypt(context + plain))
-
-    def open(self, sender: Card, context: bytes, sealed: bytes) -> bytes:
-        try:
-            plain = nacl.public.Box(self._secret, nacl.public.PublicKey(sender.exchange_key)).decrypt(sealed)
-        except nacl.exceptions.CryptoError as fault:
-            raise ProtocolViolation("a letter does not open") from fault
-        if not plain.startswith(context):
-            raise ProtocolViolation("a letter of another context")
-        return plain[len(context) :]
-
-
-def believed(der: bytes) -> Card:
-    name, _, key = der.partition(b"|")
-    if len(key) != 32:
-        raise ProtocolViolation("not a certificate")
-    return Card(name.decode(), key)
 
 
 @dataclass
@@ -87,11 +50,12 @@ class TableSilo:
         return count_vectors(self.records, grid, MAP)[0]
 
     def totals(self, query: RangeQuery) -> dict[str, int]:
-        if self.broken:
-            raise SiloUnavailable("the database is away")
+        self.snapshot()
         return total_units(self.records, query, MAP)
 
     def snapshot(self) -> str:
+        if self.broken:
+            raise SiloUnavailable("the database is away")
         return str(self.changes)
 
 
@@ -148,7 +112,8 @@ class City:
         return owner
 
     def node(self, keys: Keys, silo: TableSilo, ledger: OwnerLedger, policy: dict[str, Any]) -> OwnerNode:
-        defaults = {"modes": ("trusted", "masked"), "highest_epsilon": Epsilon.of(50), "fewest_members": 2}
+        defaults = {"modes": ("trusted", "masked"), "trusted_with": ("*",), "highest_epsilon": Epsilon.of(50)}
+        defaults |= {"fewest_members": 2}
         return OwnerNode(
             keys, silo, public_map=MAP, protection=Protection(), policy=Policy(**defaults | policy), ledger=ledger,
             noise=SecureNoise(), verify=believed, encode=encode,
@@ -187,3 +152,25 @@ def city(tmp_path: Path) -> Callable[..., Any]:
                 state.close()
 
     return opened
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    """The process that all others of this test run come from."""
+    found = Nursery()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def world_of(nursery: Nursery, tmp_path: Path) -> Iterator[Callable[..., World]]:
+    """Make a federation of real processes; whoever is alive at the end is killed."""
+    made: list[World] = []
+
+    def make(owners: int = 5, **facts: Any) -> World:
+        made.append(World(tmp_path / f"federation-{len(made)}", nursery, owners, **facts))
+        return made[-1]
+
+    yield make
+    for world in made:
+        world.end()

@@ -153,7 +153,8 @@ def owner_of(tmp_path: Path) -> Callable[..., Owner]:
         ledger.set_cap(Epsilon.of(cap))
         node = OwnerNode(
             identity, silo, public_map=MAP, protection=Protection(), ledger=ledger, noise=SecureNoise(),
-            policy=Policy(**{"modes": ("trusted", "masked")} | policy), verify=believed, encode=WIRE.encode,
+            policy=Policy(**{"modes": ("trusted", "masked"), "trusted_with": ("*",)} | policy),
+            verify=believed, encode=WIRE.encode,
         )  # fmt: skip
         return Owner(node, identity, silo, ledger)
 
@@ -401,3 +402,72 @@ def test_a_reply_that_cannot_be_made_leaves_no_charge(tmp_path: Path) -> None:
 
 def _fails() -> bytes:
     raise RuntimeError
+
+
+def test_trusted_groups_need_consent_to_their_members(owner_of: Callable[..., Owner]) -> None:
+    owners = [owner_of(f"o{i}", trusted_with=("o1",)) for i in range(3)]
+    ders = [owner.identity.der for owner in owners]
+    assert owners[0].only(Offer("p", "trusted", ders, 0)).reason == "mode"
+    assert isinstance(owners[0].only(Offer("q", "trusted", ders[:2], 0)), Accepted)
+
+
+def test_a_group_with_a_revoked_member_answers_no_more(owner_of: Callable[..., Owner]) -> None:
+    owners = [owner_of(f"o{i}") for i in range(4)]
+    grouped(owners, "masked")
+    me, revoked = owners[0], owners[2].identity.der
+    assert isinstance(me.only(ask(plan="p")), Ready)
+
+    def current(der: bytes) -> Card:
+        if der == revoked:
+            raise ProtocolViolation("revoked")
+        return believed(der)
+
+    me.node._verify = current
+    assert me.only(ask(round_id=b"2" * 16, plan="p")).reason == "roster"
+    assert me.only(Go(b"r" * 16, [0, 1, 2, 3])).reason == "roster"
+    assert me.ledger.spent() == Epsilon(0)
+
+
+def test_a_group_formed_again_under_its_name_shares_no_masks_with_the_first(owner_of: Callable[..., Owner]) -> None:
+    owners = [owner_of(f"o{i}") for i in range(3)]
+    grouped(owners, "masked")
+    first = owners[0].node._groups["p"].digest
+    for owner in owners:
+        owner.say(Leave("p"))
+    grouped(owners, "masked")
+    assert owners[0].node._groups["p"].digest != first
+
+
+def test_an_offer_cannot_change_under_its_name(owner_of: Callable[..., Owner]) -> None:
+    owners = [owner_of(f"o{i}") for i in range(4)]
+    ders = [owner.identity.der for owner in owners]
+    first = owners[0].only(Offer("p", "masked", ders, 0, 1, 0))
+    assert owners[0].only(Offer("p", "masked", ders, 0, 1, 0)) == first
+    assert owners[0].only(Offer("p", "masked", ders, 0, 2, 0)).reason == "protocol"
+    assert owners[0].only(Offer("p", "masked", ders[:3], 0, 1, 0)).reason == "protocol"
+
+
+def test_nothing_is_counted_before_the_roster_is_fixed(owner_of: Callable[..., Owner]) -> None:
+    owners = [owner_of(f"o{i}") for i in range(3)]
+    grouped(owners, "masked")
+    owners[0].only(ask(plan="p"))
+    assert owners[0].silo.asked == 0
+    owners[0].only(Go(b"r" * 16, [0, 1, 2]))
+    assert owners[0].silo.asked == 1
+
+
+def test_a_paused_owner_refuses_everything(owner_of: Callable[..., Owner]) -> None:
+    owners = [owner_of(f"o{i}") for i in range(3)]
+    grouped(owners, "masked")
+    owners[0].only(ask(plan="p"))
+    owners[0].node.policy = Policy(paused=True)
+    for message in (ask(), Go(b"r" * 16, [0, 1, 2]), Check(b"c" * 16, b"r" * 16), Describe(b"d" * 16, 2, 2, 100)):
+        assert owners[0].only(message).reason == "paused"
+
+
+def test_a_ledger_belongs_to_one_owner_and_is_for_its_eyes_only(tmp_path: Path) -> None:
+    OwnerLedger(tmp_path / "l.db", holder="a").close()
+    assert (tmp_path / "l.db").stat().st_mode & 0o077 == 0
+    OwnerLedger(tmp_path / "l.db", holder="a").close()
+    with pytest.raises(InvalidInput):
+        OwnerLedger(tmp_path / "l.db", holder="b")

@@ -109,7 +109,9 @@ class City:
         records = Records(np.zeros(RECORDS, dtype=np.int64), x, y, attributes={"fare": np.full(RECORDS, FARE)})
         silo, keys, ledger = FragileSilo(records, MAP), Keys(name), OwnerLedger(self.folder / f"{name}.db")
         ledger.set_cap(Epsilon.of(cap))
-        policy = Policy(modes=("trusted", "masked"), highest_epsilon=Epsilon.of(50), fewest_members=2)
+        policy = Policy(
+            modes=("trusted", "masked"), trusted_with=("*",), highest_epsilon=Epsilon.of(50), fewest_members=2
+        )
         node = OwnerNode(
             keys, silo, public_map=MAP, protection=Protection(), policy=policy, ledger=ledger, noise=SecureNoise(),
             verify=believed, encode=encode,

@@ -20,18 +20,21 @@ _HOME = {
     "growth": "fedgroup.bench.growth",
     "secure-similarity": "fedgroup.bench.secure_similarity",
     "secure-sum": "fedgroup.bench.secure_sum",
+    "silos": "fedgroup.bench.silos",
+    "live": "fedgroup.bench.live",
 }
 
 NAMES = tuple(_HOME)
+_NEEDY = ("gpu", "silos", "live")
+"""Benches that do not run everywhere."""
 
 
 def obstacle(name: str) -> str | None:
     """Return what this machine lacks for the bench of that name, or none; the others run everywhere."""
-    if name != "gpu":
+    if name not in _NEEDY:
         return None
-    from fedgroup.bench.gpu import missing
-
-    return missing()
+    lacking: str | None = import_module(_HOME[name]).missing()
+    return lacking
 
 
 def run(name: str, *, quick: bool = False) -> Report:

@@ -30,6 +30,11 @@ class Alone:
             self._process.join()
         return result
 
+    def stop(self) -> None:
+        """End the process if it still runs; nobody wants its result any more."""
+        self._process.terminate()
+        self._process.join()
+
 
 def _send_result(results: Connection, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     # An interrupt reaches the whole group; the parent answers it and takes this process along.

@@ -66,7 +66,15 @@ def provider(config: _Config, log: _Log = "text", log_level: _Level = "info") ->
         asyncio.run(serve(found, ready=lambda up: started(_told(up.url, up.broker_port), url=up.url)))
 
 
-def owner(config: _Configs, broker_port: _Port = None, log: _Log = "text", log_level: _Level = "info") -> None:
+def owner(
+    config: _Configs,
+    broker_port: _Port = None,
+    new_ledger: Annotated[
+        bool, flag(OPTIONS, "--new-ledger", "make a ledger that is not there; else a missing one is refused")
+    ] = False,
+    log: _Log = "text",
+    log_level: _Level = "info",
+) -> None:
     """Run an owner, or several, until Ctrl-C: their records stay here."""
     import asyncio
 
@@ -74,7 +82,7 @@ def owner(config: _Configs, broker_port: _Port = None, log: _Log = "text", log_l
 
     found = [read_config(path, OwnerConfig) for path in config]
     with _logged("owner", log, log_level) as started:
-        asyncio.run(_run_owners(found, broker_port, started))
+        asyncio.run(_run_owners(found, broker_port, started, new_ledger=new_ledger))
 
 
 def up(
@@ -124,12 +132,14 @@ def _logged(role: str, form: str, level: str) -> Iterator[Callable[..., None]]:
     events.info("stopped")
 
 
-async def _run_owners(configs: Sequence[OwnerConfig], port: int | None, started: Callable[..., None]) -> None:
+async def _run_owners(
+    configs: Sequence[OwnerConfig], port: int | None, started: Callable[..., None], *, new_ledger: bool
+) -> None:
     from fedgroup.live.running import running_owners
     from fedgroup.live.stopping import stop_on_signals
 
     with stop_on_signals() as stop:
-        async with running_owners(configs, port=port) as nodes:
+        async with running_owners(configs, port=port, new_ledger=new_ledger) as nodes:
             names = ", ".join(node.name for node in nodes[:5]) + (", ..." if len(nodes) > 5 else "")
             started(f"{len(nodes)} owners running: {names}; Ctrl-C stops" if len(nodes) > 1 else f"{names} is running")
             await stop.wait()

@@ -3,7 +3,7 @@
 alone     Ask -> Noisy
 trusted   Ask -> members write to their leader, all say Ready -> Go to the leader -> Noisy
 masked    Ask -> Ready -> Go with the roster to its members -> Masked; one silent member spoils the group's round,
-          which is run once more with a new id, fresh masks and fresh noise, and is charged again
+          which is run once more without it, with a new id, fresh masks and fresh noise, and is charged again
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ RERUNS = 1
 
 @dataclass
 class Tally:
-    """What was heard: exact whole-unit sums of noisy values, how many noises are in them, and who was in."""
+    """What was heard: exact whole-unit sums of noisy values, how many noises are in them, and who was in.
+
+    `failed` said that they were ready, and then nothing.
+    """
 
     parts: Sequence[str]
     sums: list[int] = field(default_factory=list)
@@ -39,6 +42,7 @@ class Tally:
     groups: int = 0
     heard: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
     rounds: list[bytes] = field(default_factory=list)
     reruns: int = 0
 
@@ -54,11 +58,12 @@ class Tally:
 
 
 class Asking:
-    """Runs rounds for one provider."""
+    """Runs rounds for one provider; `led_nothing` are leaders whose groups wrote to them in vain, by their arrival."""
 
     def __init__(self, desk: Desk, protection: Protection) -> None:
         self._desk = desk
         self._protection = protection
+        self.led_nothing: dict[str, int] = {}
 
     async def answer(
         self,
@@ -71,14 +76,13 @@ class Asking:
     ) -> tuple[NoisyTotals, Tally]:
         """Return the totals over all owners that were heard; raise `TooFewHeard` when nobody was."""
         tally = Tally(query.parts)
-        deadline = asyncio.get_running_loop().time() + seconds
         groups = () if plan is None else plan.groups
         alone = sorted(self._desk.present) if plan is None else plan.alone(self._desk.present)
-        spoilt = await self._round(query, groups, alone, tally, by=by, deadline=deadline)
+        spoilt = await self._round(query, groups, alone, tally, by=by, seconds=seconds)
         for _ in range(RERUNS):
             if spoilt and may_rerun():
                 tally.reruns += 1
-                spoilt = await self._round(query, spoilt, (), tally, by=by, deadline=deadline)
+                spoilt = await self._round(query, spoilt, (), tally, by=by, seconds=seconds)
         if not tally.heard:
             raise TooFewHeard(heard=0, needed=1)
         parts: dict[str, int | float] = dict(zip(query.parts, tally.sums, strict=True))
@@ -93,22 +97,22 @@ class Asking:
         tally: Tally,
         *,
         by: str,
-        deadline: float,
+        seconds: float,
     ) -> list[LiveGroup]:
         """Run one round and return the masked groups that it was spoilt for."""
         round_id = secrets.token_bytes(16)
         tally.rounds.append(round_id)
-        left = deadline - asyncio.get_running_loop().time()
+        deadline = asyncio.get_running_loop().time() + seconds
         wire = WireQuery.of(query)
-        within = max(1, int(left * 1000))
+        within = max(1, int(seconds * 1000))
         asks = {None: Ask(round_id, wire, None, within, by)} | {
             group.name: Ask(round_id, wire, group.name, within, by) for group in groups
         }
         messages = dict.fromkeys(alone, asks[None]) | {
-            name: asks[group.name] for group in groups for name in group.members
+            name: asks[group.name] for group in groups for name in group.members if name not in tally.failed
         }
         # a group that waits for silent members must leave time for its second step
-        replies = await self._desk.ask(round_id, messages, (Ready, Noisy), seconds=left / (2 if groups else 1))
+        replies = await self._desk.ask(round_id, messages, (Ready, Noisy), seconds=seconds / (2 if groups else 1))
         tally.refused |= replies.refused
         for name in alone:
             _add_alone(tally, name, replies)
@@ -135,7 +139,11 @@ class Asking:
         said = await self._desk.ask(round_id, messages, (Masked, Noisy), seconds=left * 0.8)
         said = await self._hurried(round_id, messages, said, seconds=left * 0.2)
         tally.refused |= said.refused
-        return [group for group in going if not _add_group(tally, group, rosters[group.name], said, query)]
+        spoilt = [group for group in going if not _add_group(tally, group, rosters[group.name], said, query)]
+        tally.failed |= {name for group in spoilt for name in messages if name not in said.said}
+        leaders = {group.members[0] for group in groups if group.mode == "trusted"}
+        self.led_nothing |= {name: self._desk.arrivals.get(name, 0) for name in leaders - set(said.said)}
+        return [group for group in spoilt if _could_go(group, tally.failed)]
 
     async def _hurried(self, round_id: bytes, messages: dict[str, Any], said: Replies, *, seconds: float) -> Replies:
         """Ask leaders that wait for letters to do with those they have."""
@@ -149,6 +157,11 @@ class Asking:
 
 def _ready_of(group: LiveGroup, replies: Replies) -> list[int]:
     return [p for p, name in enumerate(group.members) if isinstance(replies.said.get(name), Ready)]
+
+
+def _could_go(group: LiveGroup, failed: set[str]) -> bool:
+    """Tell whether enough members are left to run a group's round once more."""
+    return len(set(group.members) - failed) >= group.terms.least_heard
 
 
 def _can_go(group: LiveGroup, ready: Sequence[int]) -> bool:

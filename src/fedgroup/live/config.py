@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fedgroup.epsilon import Epsilon
+from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.plans import MaskTerms
 from fedgroup.live.provider import LiveSettings
@@ -125,7 +125,9 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
     highest_setup: float | None = None
     kinds: tuple[str, ...] = ("count", "sum", "avg")
     modes: tuple[str, ...] = ("masked",)
+    trusted_with: tuple[str, ...] = ()
     fewest_members: int = 3
+    fewest_colluders: int = 1
     smallest_radius: float = 0.0
     attributes: tuple[str, ...] | None = None
     comparisons: int = 0
@@ -134,10 +136,12 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
     def policy(self) -> Policy:
         return Policy(
             highest_epsilon=Epsilon.of(self.highest_epsilon, name="highest_epsilon"),
-            highest_setup=None if self.highest_setup is None else Epsilon.of(self.highest_setup, name="highest_setup"),
+            highest_setup=_some(self.highest_setup),
             kinds=self.kinds,
             modes=self.modes,
+            trusted_with=self.trusted_with,
             fewest_members=self.fewest_members,
+            fewest_colluders=self.fewest_colluders,
             smallest_radius=self.smallest_radius,
             attributes=self.attributes,
             comparisons=self.comparisons,
@@ -191,6 +195,11 @@ def _require_sensible(found: ProviderConfig | OwnerConfig) -> None:
         _ = found.policy.policy, Epsilon.of(found.ledger.cap, name="cap")
     else:
         _ = found.settings
+
+
+def _some(epsilon: float | None) -> Epsilon | None:
+    """Return a limit; 0 refuses everything."""
+    return NOTHING if epsilon == 0 else None if epsilon is None else Epsilon.of(epsilon, name="highest_setup")
 
 
 def _in_words(text: str) -> str:

@@ -7,12 +7,14 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, get_args
 
-from fedgroup.errors import ProtocolViolation
+from fedgroup.errors import FedgroupError, ProtocolViolation
 from fedgroup.live.replies import Replies, Switchboard
 from fedgroup.messages.live import FromOwner
 from fedgroup.messages.said import Presence
 
 log = logging.getLogger("fedgroup.provider")
+
+_LOOK_AGAIN_S = 1.0
 
 
 class Link(Protocol):
@@ -40,9 +42,10 @@ class Desk:
         self._verify = verify
         self._board = Switchboard()
         self._arrived = asyncio.Condition()
+        self._quiet: set[str] = set()
+        self._looked_at = -_LOOK_AGAIN_S
         self.certificates: dict[str, bytes] = {}
-        self._known: set[str] = set()
-        self.returned: set[str] = set()
+        self.arrivals: dict[str, int] = {}
         self.refused_messages = 0
 
     @property
@@ -53,13 +56,14 @@ class Desk:
     async def listen(self) -> None:
         """Take in messages until cancelled; what is malformed or foreign is counted and dropped."""
         async for owner, payload in self._link.received():
+            self._quiet.discard(owner)
             try:
                 message = self._decode(payload, (*get_args(FromOwner), Presence))
                 if isinstance(message, Presence):
                     await self._note_presence(owner, message)
                 else:
                     self._board.deliver(owner, message)
-            except ProtocolViolation:
+            except FedgroupError:
                 self.refused_messages += 1
                 log.warning("a message was refused", extra={"owner": owner})
 
@@ -70,13 +74,27 @@ class Desk:
             if self._verify(presence.certificate).name != owner:
                 raise ProtocolViolation("an owner shows its own certificate")
             self.certificates[owner] = presence.certificate
-            if owner in self._known:
-                self.returned.add(owner)  # it may have forgotten its groups
-            self._known.add(owner)
+            self.arrivals[owner] = self.arrivals.get(owner, 0) + 1  # each time it may have forgotten its groups
+            log.info("connected", extra={"owner": owner})
         elif self.certificates.pop(owner, None) is not None:
             self._board.owner_gone(owner)
+            log.info("lost", extra={"owner": owner})
         async with self._arrived:
             self._arrived.notify_all()
+
+    def _drop_the_revoked(self) -> None:
+        """Look at all certificates again, once a second at most: revoked ones are as good as gone."""
+        now = asyncio.get_running_loop().time()
+        if now - self._looked_at < _LOOK_AGAIN_S:
+            return
+        self._looked_at = now
+        for owner, certificate in list(self.certificates.items()):
+            try:
+                self._verify(certificate)
+            except FedgroupError:
+                log.warning("a certificate does not hold any more", extra={"owner": owner})
+                del self.certificates[owner]
+                self._board.owner_gone(owner)
 
     async def until_present(self, count: int, seconds: float) -> bool:
         """Wait until so many owners are here; tell whether they are."""
@@ -90,13 +108,18 @@ class Desk:
     async def ask(
         self, about: bytes, messages: Mapping[str, Any], kinds: tuple[type, ...], *, seconds: float
     ) -> Replies:
-        """Send each owner its message and return what they said about it within the time."""
+        """Send each owner its message and return what they said about it within the time.
+
+        Who was silent all the time is asked again the next time, but not waited for until it says something.
+        """
+        self._drop_the_revoked()
         encoded = _encoded_once(messages, self._encode)
-        with self._board.expecting(about, kinds, messages) as replies:
+        with self._board.expecting(about, kinds, messages, quiet=self._quiet) as replies:
             await self._link.send_many(encoded)
             for owner in set(messages) - self.present:
                 replies.give_up_on(owner)
             await replies.wait(seconds)
+        self._quiet |= replies.silent
         return replies
 
     async def tell(self, messages: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard
 from fedgroup.live.comparing import Comparing
 from fedgroup.live.desk import Desk
-from fedgroup.live.plans import LiveGroup, LivePlan, MaskTerms, cohorts_of
+from fedgroup.live.plans import LiveGroup, LivePlan, MaskTerms, Roster, cohorts_of
 from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.messages.asked import Describe, Offer, Reveal, Seal
 from fedgroup.messages.said import Accepted, Described, Revealed, Sealed
@@ -51,17 +51,18 @@ class Forming:
         grouping = await self._grouping(settings, vectors, names, grid)
         labels = grouping.partition.labels
         members = [tuple(names[i] for i in np.flatnonzero(labels == g)) for g in range(grouping.partition.groups)]
-        placed = [each for each in members if len(each) > 1]
-        plan_id = secrets.token_hex(8)
-        groups = await self.formed(plan_id, placed, mode=mode, terms=terms)
+        rosters = [Roster(mode, each) for each in members if len(each) > 1]
         if settings.leftovers == "cohort":
-            rest = [name for each in members if len(each) == 1 for name in each]
-            groups += await self._cohorts(f"{plan_id}-rest", rest, settings.cohort_size, terms)
+            rest = (name for each in members if len(each) == 1 for name in each)
+            rosters += _cohorts(rest, settings.cohort_size)
+        plan_id = secrets.token_hex(8)
+        groups = await self.formed(plan_id, rosters, terms=terms)
         return LivePlan(
             plan_id,
             "fedgroup",
             mode,
             tuple(groups),
+            tuple(rosters),
             float(grouping.epsilon),
             grouping.guarantee,
             dict(grouping.settings),
@@ -85,15 +86,9 @@ class Forming:
 
     async def by_chance(self, method: str, size: int, terms: MaskTerms) -> LivePlan:
         """Form masked cohorts of owners in random order; costs nothing, says nothing about anybody's data."""
-        plan_id = secrets.token_hex(8)
-        groups = await self._cohorts(plan_id, self._desk.present, size, terms)
-        return LivePlan(plan_id, method, "masked", tuple(groups))
-
-    async def _cohorts(self, plan_id: str, names: Iterable[str], size: int, terms: MaskTerms) -> list[LiveGroup]:
-        shuffled = sorted(names)
-        secrets.SystemRandom().shuffle(shuffled)
-        chosen = [each for each in cohorts_of(shuffled, size) if len(each) > 1]
-        return await self.formed(plan_id, chosen, mode="masked", terms=terms)
+        plan_id, rosters = secrets.token_hex(8), _cohorts(self._desk.present, size)
+        groups = await self.formed(plan_id, rosters, terms=terms)
+        return LivePlan(plan_id, method, "masked", tuple(groups), tuple(rosters))
 
     async def _vectors(self, epsilon: Epsilon, grid: tuple[int, int]) -> tuple[NoisyVectors, list[str]]:
         asked = Describe(secrets.token_bytes(16), grid[0], grid[1], epsilon.nano)
@@ -106,15 +101,13 @@ class Forming:
         scale = scale_of_noise(self._protection.of_histogram(), epsilon)
         return NoisyVectors(counts, self._map.grid(*grid), scale, epsilon), names
 
-    async def formed(
-        self, plan_id: str, rosters: Sequence[tuple[str, ...]], *, mode: str, terms: MaskTerms
-    ) -> list[LiveGroup]:
+    async def formed(self, plan_id: str, rosters: Sequence[Roster], *, terms: MaskTerms) -> list[LiveGroup]:
         """Return the groups that came about, of the rosters wished for."""
         turn = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(number: int, roster: tuple[str, ...]) -> LiveGroup | None:
+        async def one(number: int, roster: Roster) -> LiveGroup | None:
             async with turn:
-                return await self._form(f"{plan_id}.{number}", roster, mode=mode, terms=terms)
+                return await self._form(f"{plan_id}.{number}", roster.members, mode=roster.mode, terms=terms)
 
         found = await asyncio.gather(*(one(i, roster) for i, roster in enumerate(rosters)))
         return [group for group in found if group is not None]
@@ -158,3 +151,10 @@ class Forming:
         everyone = dict.fromkeys(group.members, message)
         replies = await self._desk.ask(group.name.encode(), everyone, (kind,), seconds=self._seconds)
         return replies.said
+
+
+def _cohorts(names: Iterable[str], size: int) -> list[Roster]:
+    """Return masked cohorts of at least two owners each, made by chance."""
+    shuffled = sorted(names)
+    secrets.SystemRandom().shuffle(shuffled)
+    return [Roster("masked", each) for each in cohorts_of(shuffled, size) if len(each) > 1]

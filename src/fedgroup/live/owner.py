@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Protocol, get_args
 
 from fedgroup.errors import ProtocolViolation
+from fedgroup.live.logs import note_exchange
 from fedgroup.messages.live import ToOwner
 from fedgroup.owner.node import OwnerNode
 
@@ -30,8 +31,9 @@ async def run_owner(
         try:
             message = decode(payload, get_args(ToOwner))
         except ProtocolViolation:
-            log.warning("a message was refused", extra={"owner": node.name})
+            log.warning("a message was refused", extra={"party": node.name})
             continue
         replies = await asyncio.to_thread(node.receive, sender, message) if in_thread else node.receive(sender, message)
         for to, reply in replies:
             await link.send(to, reply)
+        note_exchange(log, node.name, message, replies)

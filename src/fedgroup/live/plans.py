@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fedgroup.errors import InvalidInput
 from fedgroup.secure.terms import MaskedTerms
 
 
@@ -16,6 +17,10 @@ class MaskTerms:
 
     colluders: int = 1
     dropouts: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.colluders < 1 or not 0 <= self.dropouts < 1:
+            raise InvalidInput("colluders are at least 1, dropouts a share from 0 to below 1")
 
     def of(self, members: int) -> MaskedTerms:
         """Return the terms of a group of so many members, as its owners compute them."""
@@ -36,13 +41,26 @@ class LiveGroup:
 
 
 @dataclass(frozen=True)
+class Roster:
+    """Owners that are to answer together, as many of them as are here."""
+
+    mode: str
+    members: tuple[str, ...]
+
+    def led_by_one_of(self, can_lead: Callable[[str], bool]) -> Roster:
+        """Return the same owners with those in front that can lead."""
+        return Roster(self.mode, tuple(sorted(self.members, key=lambda name: not can_lead(name))))
+
+
+@dataclass(frozen=True)
 class LivePlan:
-    """Groups of at least two owners; everybody else answers alone."""
+    """Groups of at least two owners; everybody else answers alone. `rosters` are the groups wished for."""
 
     id: str
     method: str
     mode: str
     groups: tuple[LiveGroup, ...]
+    rosters: tuple[Roster, ...] = ()
     epsilon: float = 0.0
     guarantee: str = "made of public names only"
     settings: dict[str, object] = field(default_factory=dict)
@@ -54,7 +72,8 @@ class LivePlan:
             LiveGroup(each["name"], each["mode"], tuple(each["members"]), MaskedTerms(**each["terms"]))
             for each in stored["groups"]
         )
-        return cls(**{**stored, "groups": groups})
+        rosters = tuple(Roster(each["mode"], tuple(each["members"])) for each in stored.get("rosters", ()))
+        return cls(**{**stored, "groups": groups, "rosters": rosters})
 
     @property
     def formed_of(self) -> set[str]:
@@ -65,6 +84,11 @@ class LivePlan:
     @property
     def members(self) -> set[str]:
         return {name for group in self.groups for name in group.members}
+
+    @property
+    def meant_for(self) -> set[str]:
+        """The owners it was made for, also those that are in no group now because they were away."""
+        return self.members.union(*(roster.members for roster in self.rosters))
 
     def alone(self, present: Iterable[str]) -> list[str]:
         """Return the owners that are in no group, in order."""

@@ -6,7 +6,10 @@ It never holds a record, an exact count or a key of an owner. What it stores is 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import hashlib
 import json
+import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -14,11 +17,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidQuery
+from fedgroup.errors import InvalidQuery, LedgerUnavailable
 from fedgroup.live.asking import Asking, Tally
 from fedgroup.live.desk import Desk
 from fedgroup.live.forming import Forming
-from fedgroup.live.plans import LiveGroup, LivePlan, MaskTerms
+from fedgroup.live.logs import note_refusals
+from fedgroup.live.plans import LivePlan, MaskTerms, Roster
 from fedgroup.messages import Answer, ExpectedError, NoisyTotals, RangeQuery
 from fedgroup.messages.asked import Check, Leave
 from fedgroup.messages.said import Checked
@@ -28,6 +32,8 @@ from fedgroup.provider.settings import GroupingSettings
 from fedgroup.space import PublicMap
 from fedgroup.space.ranges import canonical_range
 from fedgroup.user import role as user
+
+log = logging.getLogger("fedgroup.provider")
 
 METHODS = ("dp", "fedgroup", "cohorts", "mpc")
 TRUST = {
@@ -74,6 +80,7 @@ class LiveProvider:
         self._asking = Asking(desk, settings.protection)
         self._changing = asyncio.Lock()
         self._plans = {plan.method: plan for plan in map(LivePlan.of, store.plans())}
+        self._since: dict[str, dict[str, int]] = {}  # by method: the arrival since which each owner knows its group
 
     @property
     def plan(self) -> LivePlan | None:
@@ -90,10 +97,11 @@ class LiveProvider:
     ) -> LivePlan:
         """Make a new plan of all owners that are here, at the price of `epsilon` for each, and put it in force."""
         async with self._changing:
+            arrivals = dict(self.desk.arrivals)
             plan = await self._forming.by_similarity(
                 settings, epsilon=epsilon, grid=grid, mode=mode, terms=self.settings.masks
             )
-            await self._put_in_force(plan)
+            await self._put_in_force(plan, arrivals)
             return plan
 
     async def ask(
@@ -109,6 +117,7 @@ class LiveProvider:
         started = time.perf_counter()
         self.settings.public_map.require_reachable(query.range)
         chosen = method or ("fedgroup" if self.plan is not None else "dp")
+        log.info("asked", extra={"method": chosen, "kind": query.kind})
         plan = await self._plan_for(chosen)
         key = self._key(query, chosen, plan)
         again = None if fresh else await self._same_again(key)
@@ -117,9 +126,12 @@ class LiveProvider:
         totals, tally = await self._asking.answer(
             query, plan, by=by, seconds=self.settings.seconds, may_rerun=may_rerun
         )
+        note_refusals(log, tally.refused)
         answer = self._answer(query, chosen, plan, totals, tally)
         if not tally.reruns:
-            self._store.keep(key, tally.rounds[0], asdict(answer) | {"heard_of": sorted(tally.heard)})
+            with contextlib.suppress(LedgerUnavailable):  # what is not kept is asked and paid for again
+                self._store.keep(key, tally.rounds[0], asdict(answer) | {"heard_of": sorted(tally.heard)})
+        log.info("answered", extra={"method": chosen, "kind": query.kind})
         return replace(answer, seconds=time.perf_counter() - started)
 
     async def expect(self, query: RangeQuery, *, method: str | None = None) -> dict[str, ExpectedError]:
@@ -149,39 +161,50 @@ class LiveProvider:
             known = self._plans.get(method)
             if known is not None and self.desk.present <= known.formed_of and not self._broken(known):
                 return known
-            everyone = sorted(self.desk.present)
+            everyone, arrivals = sorted(self.desk.present), dict(self.desk.arrivals)
             size = max(2, len(everyone)) if method == "mpc" else self.settings.cohort_size
             plan = await self._forming.by_chance(method, size, self.settings.masks)
             plan = replace(plan, settings={"formed_of": everyone})
-            self.desk.returned.clear()
-            await self._put_in_force(plan)
+            await self._put_in_force(plan, arrivals)
             return plan
 
-    def _broken(self, plan: LivePlan) -> list[LiveGroup]:
-        """Return the groups with members that came back, maybe without what they knew of their group."""
-        return [group for group in plan.groups if self.desk.returned.intersection(group.members)]
+    def _broken(self, plan: LivePlan) -> list[Roster]:
+        """Return the rosters whose groups are to be formed anew: somebody came, who may know nothing of its group, too
+        few members of a masked one are here, or a leader cannot lead and another member can."""
+        since, arrivals = self._since.get(plan.method, {}), self.desk.arrivals
+        wanting = {name for name in self.desk.present if arrivals[name] != since.get(name)}
+        for group in plan.groups:
+            if group.mode == "masked" and len(self.desk.present.intersection(group.members)) < group.terms.least_heard:
+                wanting |= set(group.members)
+        for leader, *others in (group.members for group in plan.groups if group.mode == "trusted"):
+            if not self._can_lead(leader) and any(map(self._can_lead, others)):
+                wanting.add(leader)
+        return [roster for roster in plan.rosters if wanting.intersection(roster.members)]
+
+    def _can_lead(self, owner: str) -> bool:
+        led_nothing = self._asking.led_nothing.get(owner)
+        return owner in self.desk.present and led_nothing != self.desk.arrivals[owner]
 
     async def _mended(self, plan: LivePlan) -> LivePlan:
-        """Form the groups of owners that came back anew; that costs nobody anything."""
+        """Form anew the groups that need it, led by who can; that costs nobody anything."""
         async with self._changing:
-            broken = self._broken(plan)
+            plan = self._plans.get(plan.method, plan)
+            broken, arrivals = self._broken(plan), dict(self.desk.arrivals)
             if not broken:
                 return plan
-            back = {name for group in broken for name in group.members}
-            again = await self._forming.formed(
-                f"{plan.id}-{secrets.token_hex(2)}",
-                [group.members for group in broken],
-                mode=plan.mode,
-                terms=self.settings.masks,
-            )
-            mended = replace(plan, groups=(*(group for group in plan.groups if group not in broken), *again))
-            self.desk.returned.difference_update(back)
-            await self._put_in_force(mended)
+            ordered = [roster.led_by_one_of(self._can_lead) for roster in broken]
+            name = f"{plan.id}-{secrets.token_hex(8)}"
+            again = await self._forming.formed(name, ordered, terms=self.settings.masks)
+            back = {name for roster in broken for name in roster.members}
+            whole = [group for group in plan.groups if not back.intersection(group.members)]
+            mended = replace(plan, groups=(*whole, *again))
+            await self._put_in_force(mended, {name: n for name, n in arrivals.items() if name in back})
             return mended
 
-    async def _put_in_force(self, plan: LivePlan) -> None:
+    async def _put_in_force(self, plan: LivePlan, arrivals: Mapping[str, int]) -> None:
         old = self._plans.get(plan.method)
         self._plans[plan.method] = plan
+        self._since.setdefault(plan.method, {}).update(arrivals)
         self._store.keep_plan(plan.method, asdict(plan))
         kept = {group.name for group in plan.groups}
         for group in () if old is None else [group for group in old.groups if group.name not in kept]:
@@ -203,16 +226,18 @@ class LiveProvider:
         return Answer(**facts | {"stored": True, "charged": 0.0})
 
     def _key(self, query: RangeQuery, method: str, plan: LivePlan | None) -> str:
-        """Name a question: the same for the same range, kind, epsilon, method, plan and roster."""
+        """Name a question: the same for the same range, kind, epsilon, method, plan, roster, map and protection."""
         measure = None if query.measure is None else asdict(query.measure)
         asked = [query.kind, canonical_range(query.range), query.epsilon.nano, query.since, query.until, measure]
-        return json.dumps([asked, method, None if plan is None else plan.id, sorted(self.desk.present)])
+        agreed = [asdict(self.settings.public_map), str(self.settings.protection), asdict(self.settings.masks)]
+        facts = [asked, method, None if plan is None else plan.id, sorted(self.desk.present), agreed]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
     def _answer(
         self, query: RangeQuery, method: str, plan: LivePlan | None, totals: NoisyTotals, tally: Tally
     ) -> Answer:
         reading = user.read(query, totals)
-        roster = self.desk.present | tally.heard | (set() if plan is None else plan.members)
+        roster = self.desk.present | tally.heard | (set() if plan is None else plan.meant_for)
         mode = None if plan is None else plan.mode
         cost = float(query.epsilon * (1 + tally.reruns))
         trust = TRUST["dp"] if mode is None else TRUST[mode].format(self.settings.masks.colluders)

@@ -14,30 +14,30 @@ from fedgroup.messages.said import Refused
 class Replies:
     """What owners answered to one thing that was asked: the first reply of each that was asked, and nothing else."""
 
-    def __init__(self, expected: Collection[str]) -> None:
-        self._waiting = set(expected)
+    def __init__(self, expected: Collection[str], *, quiet: Collection[str] = ()) -> None:
+        self.silent = set(expected)
+        self._waited_for = self.silent.difference(quiet) or set(expected)
         self._all_in = asyncio.Event()
         self.said: dict[str, Any] = {}
         self.refused: dict[str, str] = {}
-        if not self._waiting:
+        if not self.silent:
             self._all_in.set()
 
     def take(self, owner: str, message: Any) -> None:
         """Keep a reply; a second one, or one of somebody who was not asked, is ignored."""
-        if owner not in self._waiting:
+        if owner not in self.silent:
             return
-        self._waiting.discard(owner)
         if isinstance(message, Refused):
             self.refused[owner] = message.reason
         else:
             self.said[owner] = message
-        if not self._waiting:
-            self._all_in.set()
+        self.give_up_on(owner)
 
     def give_up_on(self, owner: str) -> None:
         """Stop waiting for an owner that is gone."""
-        self._waiting.discard(owner)
-        if not self._waiting:
+        self.silent.discard(owner)
+        self._waited_for.discard(owner)
+        if not self._waited_for:
             self._all_in.set()
 
     async def wait(self, seconds: float) -> None:
@@ -53,9 +53,11 @@ class Switchboard:
         self._waiting: dict[tuple[bytes, tuple[type, ...]], Replies] = {}
 
     @contextmanager
-    def expecting(self, about: bytes, kinds: tuple[type, ...], owners: Collection[str]) -> Iterator[Replies]:
-        """Collect replies of these kinds about one thing while the context lasts."""
-        replies = Replies(owners)
+    def expecting(
+        self, about: bytes, kinds: tuple[type, ...], owners: Collection[str], *, quiet: Collection[str] = ()
+    ) -> Iterator[Replies]:
+        """Collect replies of these kinds about one thing while the context lasts; `quiet` owners hold nobody up."""
+        replies = Replies(owners, quiet=quiet)
         self._waiting[about, kinds] = replies
         try:
             yield replies

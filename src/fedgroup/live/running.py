@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -16,7 +17,9 @@ from fedgroup.live.config import OwnerConfig, ProviderConfig
 from fedgroup.live.desk import Desk
 from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
-from fedgroup.owner.node import OwnerNode, Silo
+from fedgroup.live.vouching import Vouching
+from fedgroup.owner.node import OwnerNode
+from fedgroup.owner.node_parts import Silo
 from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.space import PublicMap
@@ -25,11 +28,21 @@ from fedgroup.storage.provider_state import ProviderState
 from fedgroup.transport.broker import EmbeddedBroker
 from fedgroup.transport.codec import decode, encode
 from fedgroup.transport.connection import BrokerAddress
-from fedgroup.transport.listening import Listening
 from fedgroup.transport.mqtt import MqttOwnerLink, MqttProviderLink
 from fedgroup.transport.topics import Topics
 
 CONNECT_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """An owner that is about to run."""
+
+    node: OwnerNode
+    link: MqttOwnerLink
+    vouching: Vouching
+    tls: ssl.SSLContext
+    in_thread: bool
 
 
 @dataclass(frozen=True)
@@ -42,19 +55,26 @@ class RunningProvider:
 
 
 @asynccontextmanager
-async def running_provider(config: ProviderConfig) -> AsyncIterator[RunningProvider]:
-    """Run broker (if it is embedded) and provider while the context lasts; port 0 takes any free one."""
+async def running_provider(
+    config: ProviderConfig, *, through: Callable[[Any], Any] = lambda link: link
+) -> AsyncIterator[RunningProvider]:
+    """Run broker (if it is embedded) and provider while the context lasts; port 0 takes any free one.
+
+    `through` may put something between the link and the provider.
+    """
     identity, trust = _identity(config.identity.folder, config.identity.authority, config.federation.name)
-    topics = Topics(config.federation.name)
+    topics, vouching = Topics(config.federation.name), Vouching(trust)
+    client, server = identity.client_context(trust), identity.server_context(trust)
     async with AsyncExitStack() as stack:
         port = config.broker.port
         if config.broker.embedded:
-            port = (await stack.enter_async_context(_broker(config, identity, trust, topics))).port
-        address = BrokerAddress(config.broker.host, port, identity.client_context(trust))
+            port = (await stack.enter_async_context(_broker(config, topics, vouching, server))).port
+        stack.push_async_callback(_end, asyncio.create_task(vouching.keep_fresh([client, server])))
+        address = BrokerAddress(config.broker.host, port, client)
         link = await stack.enter_async_context(MqttProviderLink(topics=topics, broker=address))
         state = ProviderState(config.state.file)
         stack.callback(state.close)
-        desk = Desk(link, encode=encode, decode=decode, verify=verifier(trust))
+        desk = Desk(through(link), encode=encode, decode=decode, verify=vouching.verify)
         stack.push_async_callback(_end, asyncio.create_task(desk.listen()))
         if not await link.until_up(CONNECT_SECONDS):
             raise InvalidInput(f"the broker at {config.broker.host}:{port} does not answer; is it running?")
@@ -62,26 +82,43 @@ async def running_provider(config: ProviderConfig) -> AsyncIterator[RunningProvi
 
 
 @asynccontextmanager
-async def running_owners(configs: Sequence[OwnerConfig], *, port: int | None = None) -> AsyncIterator[list[OwnerNode]]:
-    """Run owners while the context lasts, each as its file says; `port` stands for the broker's in all of them."""
+async def running_owners(
+    configs: Sequence[OwnerConfig],
+    *,
+    port: int | None = None,
+    new_ledger: bool = False,
+    through: Callable[[Any], Any] = lambda link: link,
+) -> AsyncIterator[list[OwnerNode]]:
+    """Run owners while the context lasts, each as its file says; `port` stands for the broker's in all of them.
+
+    `through` may put something between a link and its owner.
+    """
     async with AsyncExitStack() as stack:
         nodes = []
         for config in configs:
-            node, link, threaded = _owner(config, port)
-            await stack.enter_async_context(link)
-            task = asyncio.create_task(run_owner(node, link, decode=decode, in_thread=threaded))
-            stack.push_async_callback(_end, task)
-            nodes.append(node)
+            owner = _owner(config, port, new_ledger=new_ledger)
+            await stack.enter_async_context(owner.link)
+            answering = run_owner(owner.node, through(owner.link), decode=decode, in_thread=owner.in_thread)
+            for work in (answering, owner.vouching.keep_fresh([owner.tls])):
+                stack.push_async_callback(_end, asyncio.create_task(work))
+            nodes.append(owner.node)
         yield nodes
 
 
-def open_node(config: OwnerConfig) -> tuple[OwnerNode, Identity, Trust]:
-    """Return an owner as its file describes it, with its ledger and its silo."""
+def open_node(config: OwnerConfig, *, new_ledger: bool = False) -> tuple[OwnerNode, Identity, Vouching]:
+    """Return an owner as its file describes it, with its ledger and its silo.
+
+    A ledger that is not there is made only if `new_ledger` allows it: what a lost one recorded would be spent again.
+    """
     identity, trust = _identity(config.identity.folder, config.identity.authority, config.federation.name)
     if identity.role != "owner":
         raise InvalidInput(f"{config.identity.folder} holds the certificate of a {identity.role}, not of an owner")
-    facts = config.federation
-    ledger = OwnerLedger(config.ledger.file)
+    facts, vouching = config.federation, Vouching(trust)
+    if not new_ledger and not Path(config.ledger.file).exists():
+        raise InvalidInput(
+            f"there is no ledger {config.ledger.file}; the first time, start the owner with --new-ledger"
+        )
+    ledger = OwnerLedger(config.ledger.file, holder=identity.name)
     ledger.set_cap(Epsilon.of(config.ledger.cap, name="cap"))
     node = OwnerNode(
         identity,
@@ -91,10 +128,10 @@ def open_node(config: OwnerConfig) -> tuple[OwnerNode, Identity, Trust]:
         policy=config.policy.policy,
         ledger=ledger,
         noise=SecureNoise(),
-        verify=verifier(trust),
+        verify=vouching.verify,
         encode=encode,
     )
-    return node, identity, trust
+    return node, identity, vouching
 
 
 def open_silo(settings: dict[str, Any], public_map: PublicMap, *, max_records: int | None) -> Silo:
@@ -111,43 +148,23 @@ def open_silo(settings: dict[str, Any], public_map: PublicMap, *, max_records: i
     return database
 
 
-def verifier(trust: Trust) -> Callable[[bytes], Any]:
-    """Return the function that verifies owners' certificates by the newest list of revocations."""
-    newest = [trust]
-
-    def verify(der: bytes) -> Any:
-        newest[0] = newest[0].current()
-        return newest[0].verify(der)
-
-    return verify
-
-
-def _owner(config: OwnerConfig, port: int | None) -> tuple[OwnerNode, MqttOwnerLink, bool]:
-    node, identity, trust = open_node(config)
-    tls = identity.client_context(trust)
+def _owner(config: OwnerConfig, port: int | None, *, new_ledger: bool) -> _Owner:
+    node, identity, vouching = open_node(config, new_ledger=new_ledger)
+    tls = identity.client_context(vouching.trust)
     address = BrokerAddress(config.broker.host, config.broker.port if port is None else port, tls)
     link = MqttOwnerLink(
         identity.name, topics=Topics(config.federation.name), broker=address, certificate=identity.certificate.der
     )
-    return node, link, config.silo.get("kind") != "records"
+    return _Owner(node, link, vouching, tls, config.silo.get("kind") != "records")
 
 
-def _broker(config: ProviderConfig, identity: Identity, trust: Trust, topics: Topics) -> EmbeddedBroker:
-    listening = Listening(
-        config.broker.host,
-        config.broker.port,
-        authority=trust.authority_file,
-        certificate=identity.certificate_file,
-        key=identity.key_file,
-        revoked=trust.revoked_file,
-    )
-
+def _broker(config: ProviderConfig, topics: Topics, vouching: Vouching, tls: ssl.SSLContext) -> EmbeddedBroker:
     def identify(der: bytes) -> tuple[str, str]:
         with suppress(ProtocolViolation):
-            return "owner", trust.current().verify(der).name
-        return "provider", trust.current().verify(der, role="provider").name
+            return "owner", vouching.verify(der).name
+        return "provider", vouching.verify(der, "provider").name
 
-    return EmbeddedBroker(listening, topics, identify=identify)
+    return EmbeddedBroker(topics, bind=config.broker.host, port=config.broker.port, tls=tls, identify=identify)
 
 
 def _identity(folder: str, authority: str, federation: str) -> tuple[Identity, Trust]:

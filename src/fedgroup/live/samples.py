@@ -31,7 +31,7 @@ port = {http_port}
 tls = false                           # true: serve with the provider's certificate
 
 [answers]
-seconds = 10.0                        # how long a question may take
+seconds = 10.0                        # how long a round of a question may take; there are two at most
 cohort_size = 50                      # masked cohorts have about this many members
 colluders = 1                         # how many members of a masked group may pool what they know
 dropouts = 0.1                        # which share of them may be silent
@@ -42,7 +42,7 @@ file = "provider.db"                  # users, questions, plans: nothing private
 
 _OWNER = """\
 # An owner in a fedgroup federation: its records stay here, and so does the last word.
-# Start it with: fedgroup owner --config {file}
+# Start it with: fedgroup owner --config {file} (the first time with --new-ledger)
 
 {common}
 [broker]
@@ -60,8 +60,9 @@ cap = {cap}                            # the most epsilon per epoch, vectors and
 highest_epsilon = 1.0                 # the most one answer may cost
 kinds = ["count", "sum", "avg"]
 modes = ["masked"]                    # "trusted" too, if leaders of its groups may see its exact answers
-fewest_members = 3                    # of a masked group, itself included
-smallest_radius = 0.0                 # of a circle, in the map's unit (metres if lonlat)
+trusted_with = []                     # the owners it may be in trusted groups with, by name; ["*"]: all
+fewest_members = 3                    # of a masked group that answer together, itself included
+smallest_radius = 0.0                 # a circle of this radius must fit into a range (metres if lonlat)
 comparisons = 0                       # secure comparisons per epoch; each shows one exact bit about two owners
 """
 

@@ -39,10 +39,18 @@ class Trial:
         return sorted(self.folder.glob("owners/*/owner.toml"))
 
 
-def make_trial(folder: Path, *, owners: int, seed: int, http_port: int = 0, records_per_owner: int = 40) -> Trial:
+def make_trial(
+    folder: Path,
+    *,
+    owners: int,
+    seed: int,
+    http_port: int = 0,
+    records_per_owner: int = 40,
+    most: int = MOST_OWNERS,
+) -> Trial:
     """Write a new trial federation into a folder; one that is there already is used as it is."""
-    if not 2 <= owners <= MOST_OWNERS:
-        raise InvalidInput(f"a trial federation has 2 to {MOST_OWNERS} owners, got {owners}")
+    if not 2 <= owners <= most:
+        raise InvalidInput(f"a trial federation has 2 to {most} owners, got {owners}")
     trial = Trial(folder)
     if trial.provider.exists():
         return trial

@@ -29,8 +29,8 @@ async def owner_processes(files: Sequence[Path], *, port: int, processes: int) -
 async def _start(files: Sequence[Path], port: int) -> asyncio.subprocess.Process:
     named = [word for file in files for word in ("--config", str(file))]
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _RUN, "owner", *named, "--broker-port", str(port), stdout=asyncio.subprocess.DEVNULL,
-        start_new_session=True,
+        sys.executable, "-c", _RUN, "owner", *named, "--broker-port", str(port), "--new-ledger",
+        "--log-level", "warning", stdout=asyncio.subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
 
 

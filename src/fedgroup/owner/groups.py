@@ -26,7 +26,6 @@ from fedgroup.secure.pair_keys import OwnerKey
 from fedgroup.secure.round import MaskSettings
 from fedgroup.secure.terms import MaskedTerms
 
-LARGEST_BAD_SHARE = 0.5
 MOST_REMEMBERED = 1_024
 """Masked values that are also kept in memory; the ledger keeps all of them."""
 
@@ -45,15 +44,13 @@ class Certified(Protocol):
 class Group:
     """One group of a plan, seen by one member; it answers once it is sealed."""
 
-    plan: str
-    mode: str
+    offer: Offer
     members: Sequence[Certified]
-    position: int
     terms: MaskedTerms
     number: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     commitments: Sequence[bytes] = ()
     neighbours: Sequence[int] = ()
-    sealed: bool = False
+    seed: bytes = field(default=b"", repr=False)
     _masked_with: dict[tuple[int, ...], Member] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -66,7 +63,19 @@ class Group:
             raise ProtocolViolation("a roster holds another owner at this position")
         colluders = min(offer.colluders, max(len(members) - 1, 0))
         terms = MaskedTerms(len(members), colluders, offer.dropouts)
-        return cls(offer.plan, offer.mode, members, offer.position, terms)
+        return cls(offer, members, terms)
+
+    @property
+    def mode(self) -> str:
+        return self.offer.mode
+
+    @property
+    def position(self) -> int:
+        return self.offer.position
+
+    @property
+    def sealed(self) -> bool:
+        return bool(self.seed)
 
     @property
     def leader(self) -> str:
@@ -78,10 +87,14 @@ class Group:
 
     @property
     def digest(self) -> bytes:
-        """Stands for the plan, the members in their order, and the terms."""
+        """Stands for the plan, the members in their order, the terms, and the numbers that all members told.
+
+        An owner's own number is new in every group it joins, so no two groups share a digest, nor therefore a mask,
+        whatever the provider calls them and whatever an owner forgot.
+        """
         roster = b"".join(member.exchange_key for member in self.members)
-        said = f"{self.plan} {self.mode} {self.terms}".encode()
-        return hashlib.sha256(len(said).to_bytes(8, "big") + said + roster).digest()
+        said = f"{self.offer.plan} {self.mode} {self.terms}".encode()
+        return hashlib.sha256(len(said).to_bytes(8, "big") + said + self.seed + roster).digest()
 
     def reveal(self, commitments: Sequence[bytes]) -> bytes:
         """Return the number, once: to the commitments of all members, its own among them."""
@@ -100,12 +113,12 @@ class Group:
         settings = MaskSettings(self.terms.colluders or 1, 0.0)
         dropouts = self.terms.dropouts or 0
         share = (self.terms.colluders + dropouts) / len(self.members)
-        bad = min(LARGEST_BAD_SHARE, max(settings.bad_share, share))
+        bad = min(1.0, max(settings.bad_share, share))
         labels = np.zeros(len(self.members), dtype=np.int32)
-        first, second = mask_edges(labels, seed=public_seed(numbers), bad_share=lambda _: bad)
+        seed = public_seed(numbers)
+        first, second = mask_edges(labels, seed=seed, bad_share=lambda _: bad)
         mine = [*second[first == self.position].tolist(), *first[second == self.position].tolist()]
-        self.neighbours = sorted(mine)
-        self.sealed = True
+        self.neighbours, self.seed = sorted(mine), seed
 
     def masked_with(self, key: OwnerKey, positions: Sequence[int]) -> Member:
         """Return this owner's side of a masked sum over the members at these positions."""

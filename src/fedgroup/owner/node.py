@@ -96,6 +96,8 @@ class OwnerNode:
             return self._letter(sender, message)
         if sender != PROVIDER:
             raise ProtocolViolation("only the provider asks")
+        if self.policy.paused and not isinstance(message, Leave):
+            return self._refused(about(message), "paused")
         match message:
             case Ask():
                 return self._asked(message)
@@ -117,8 +119,7 @@ class OwnerNode:
                 self._groups.pop(message.plan, None)
                 return []
             case Relay():
-                limit = 0 if self.policy.paused else self.policy.comparisons
-                return self._said(self._relays.receive(message, limit=limit))
+                return self._said(self._relays.receive(message, limit=self.policy.comparisons))
         raise ProtocolViolation("an owner does not understand this")
 
     # --- groups -------------------------------------------------------------------------------------------------------
@@ -130,10 +131,12 @@ class OwnerNode:
         known = self._groups.get(offer.plan)
         if known is None:
             members = [self._verify(der) for der in offer.certificates]
+            if offer.mode == "trusted" and not self.policy.trusts({member.name for member in members} - {self.name}):
+                return self._refused(about(offer), "mode")
             known = Group.of(offer, members, name=self.name, key=self._identity.owner_key.public)
             self._groups = dict(list(self._groups.items())[-MOST_GROUPS + 1 :]) | {offer.plan: known}
-        elif [member.name for member in known.members] != [self._verify(der).name for der in offer.certificates]:
-            raise ProtocolViolation("a plan's roster cannot change")
+        elif known.offer != offer:
+            raise ProtocolViolation("a plan's roster and terms cannot change")
         return self._said(Accepted(offer.plan, known.commitment))
 
     def _group(self, plan: str) -> Group:
@@ -141,13 +144,24 @@ class OwnerNode:
             raise Unknown("plan")
         return self._groups[plan]
 
+    def _valid(self, group: Group) -> Group:
+        """Return a group that is sealed and whose members' certificates still hold: some may have been revoked."""
+        if not group.sealed:
+            raise Unknown("plan")
+        try:
+            for der in group.offer.certificates:
+                self._verify(der)
+        except ProtocolViolation:
+            raise Unknown("roster") from None
+        return group
+
     # --- setup --------------------------------------------------------------------------------------------------------
 
     def _described(self, asked: Describe) -> Letters:
         kept = self._ledger.kept_reply(asked.round)
         if kept is not None:
             return [(PROVIDER, kept)]
-        reason = self.policy.against_vector(asked)
+        reason = self.policy.against_vector(asked, self._map)
         if reason is not None:
             return self._refused(asked.round, reason)
         epsilon = Epsilon(asked.epsilon_nano)
@@ -178,16 +192,24 @@ class OwnerNode:
             return self._refused(ask.round, reason)
         if ask.plan is None:
             return [(PROVIDER, self._answer_alone(ask, query))]
-        group = self._group(ask.plan)
-        if group.mode == "masked" and not group.sealed:
-            raise Unknown("plan")
+        group = self._valid(self._group(ask.plan))
         this = self._open.begin(ask, query, group)
         if group.mode == "masked":
             group.terms.require_enough(len(group.members))
             for scale in scales_of(query, self._protection).values():
                 require_shareable(scale, group.terms.parts)
-            return self._said(Ready(ask.round))
+            return self._ready(this, "masked")
         return self._disclose(this)
+
+    def _ready(self, this: Round, how: str) -> Letters:
+        """See whether budget and database allow the answer: who says ready and then refuses spoils it for others.
+
+        Nothing is counted before the roster is fixed and the charge is made: it would show, by the time it takes.
+        """
+        self._ledger.require_affordable([self._charge(this.ask, this.query, how)])
+        self._silo.snapshot()
+        this.ready = True
+        return self._said(Ready(this.ask.round))
 
     def _again(self, ask: Ask, kept: bytes) -> Letters:
         """Repeat what was said in this round: to the provider, or to the leader of a trusted group."""
@@ -209,8 +231,7 @@ class OwnerNode:
         """Send the exact answer to the leader, sealed; the leader itself keeps its own until the roster is fixed."""
         group, query = this.group, this.query
         if group.position == 0:
-            this.snapshot, this.letters[0] = self._silo.snapshot(), list(self._silo.totals(query).values())
-            return self._said(Ready(this.ask.round))
+            return self._ready(this, "leading")
         snapshot, disclosed = self._silo.snapshot(), disclose_to_leader(self._silo.totals(query))
         letter = self._ledger.reply_once(
             this.ask.round,
@@ -236,18 +257,28 @@ class OwnerNode:
         if kept is not None:
             return [(PROVIDER, kept)]
         this = self._open.find(go.round)
-        if this is None:
+        if this is None or not this.ready:
             raise Unknown("round")
+        self._valid(this.group)
         if not go.positions or go.positions[-1] >= len(this.group.members) or this.group.position not in go.positions:
             raise ProtocolViolation("a round's roster holds this owner and none but members of its group")
         if this.group.mode == "masked":
             this.group.terms.require_enough(len(go.positions))
+            if len(go.positions) < self.policy.fewest_members:
+                return self._refused(go.round, "members")
+            self._count(this)
             return self._mask(this, go.positions)
         if this.group.position != 0:
             raise ProtocolViolation("the leader of a group answers for it")
+        self._count(this)
         self._collect(this)
         hurry, this.awaited = this.awaited is not None, list(go.positions)
         return self._lead(this) if this.complete or hurry else []
+
+    def _count(self, this: Round) -> None:
+        """Count what this owner's own records add to the round."""
+        this.snapshot, exact = self._silo.snapshot(), self._silo.totals(this.query)
+        this.letters[this.group.position] = [exact[part] for part in this.query.parts]
 
     def _collect(self, this: Round) -> None:
         """Read the letters that came before the question did."""
@@ -269,12 +300,11 @@ class OwnerNode:
         return [(PROVIDER, reply)]
 
     def _mask(self, this: Round, positions: Sequence[int]) -> Letters:
-        snapshot, exact = self._silo.snapshot(), self._silo.totals(this.query)
         told, make = masked_reply(
-            this, positions, exact, key=self._identity.owner_key, protection=self._protection, noise=self._noise
+            this, positions, key=self._identity.owner_key, protection=self._protection, noise=self._noise
         )
         charge = self._charge(this.ask, this.query, told)
-        reply = self._ledger.reply_once(this.ask.round, [charge], lambda: self._encode(make()), snapshot=snapshot)
+        reply = self._ledger.reply_once(this.ask.round, [charge], lambda: self._encode(make()), snapshot=this.snapshot)
         self._open.end(this)
         return [(PROVIDER, reply)]
 

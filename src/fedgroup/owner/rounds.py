@@ -30,9 +30,9 @@ LETTER_BYTES = 2 + 2 * _NUMBER
 
 @dataclass(eq=False)
 class Round:
-    """A question that an owner will answer with its group; `letters` are exact answers, by position.
+    """A question that an owner will answer with its group.
 
-    `snapshot` is what a leader's own data was when it was counted.
+    `letters` are exact answers by position, this owner's among them; `snapshot` is what its data was then.
     """
 
     ask: Ask
@@ -41,6 +41,7 @@ class Round:
     letters: dict[int, list[int]] = field(default_factory=dict, repr=False)
     awaited: list[int] | None = None
     snapshot: str = ""
+    ready: bool = False
 
     @property
     def complete(self) -> bool:
@@ -116,7 +117,6 @@ def sums_of(this: Round) -> tuple[list[int], dict[str, int]]:
 def masked_reply(
     this: Round,
     positions: Sequence[int],
-    exact: dict[str, int],
     *,
     key: OwnerKey,
     protection: Protection,
@@ -127,6 +127,7 @@ def masked_reply(
     Requires:  the function is called once, in the transaction that keeps what it returns.
     """
     group, query, parts = this.group, this.query, this.group.terms.parts
+    exact = dict(zip(query.parts, this.letters[group.position], strict=True))
     member = group.masked_with(key, positions)
     roster = group.digest + b"".join(position.to_bytes(2, "big") for position in positions)
 
@@ -150,7 +151,8 @@ def masked_reply(
 
     scales = scales_of(query, protection)
     alone = sum(_alone(part, query, protection, parts) for part in scales)
-    return f"masked with {len(positions)} of {len(group.members)} (epsilon if alone: {alone:.3g})", make
+    terms = f"{parts} parts, {group.terms.colluders} may collude, epsilon if alone {alone:.3g}"
+    return f"masked with {len(positions)} of {len(group.members)} ({terms})", make
 
 
 def _alone(part: str, query: RangeQuery, protection: Protection, parts: int) -> float:

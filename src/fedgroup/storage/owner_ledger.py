@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from fedgroup.privacy.budget import Charge
+from fedgroup.errors import InvalidInput
+from fedgroup.privacy.budget import Charge, settle
 from fedgroup.storage.sqlite import SQLiteLedger
 
 _ROUNDS = """
@@ -19,6 +20,7 @@ CREATE TABLE IF NOT EXISTS rounds (
 _COMPARISONS = """
 CREATE TABLE IF NOT EXISTS comparisons (session BLOB PRIMARY KEY, epoch INTEGER NOT NULL) WITHOUT ROWID
 """
+_HOLDER = "CREATE TABLE IF NOT EXISTS holder (name TEXT NOT NULL)"
 _FROZEN = """
 CREATE TABLE IF NOT EXISTS frozen (epoch INTEGER PRIMARY KEY, over TEXT NOT NULL, vector BLOB NOT NULL)
 """
@@ -27,11 +29,17 @@ CREATE TABLE IF NOT EXISTS frozen (epoch INTEGER PRIMARY KEY, over TEXT NOT NULL
 class OwnerLedger(SQLiteLedger):
     """Balances, questions, and the reply of every round, in one file of the owner's own."""
 
-    def __init__(self, path: str | os.PathLike[str], *, busy_seconds: float = 60.0) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, holder: str | None = None, busy_seconds: float = 60.0) -> None:
+        """Open the ledger of `holder`: another owner's is refused, for it would answer with that one's replies."""
         super().__init__(path, busy_seconds=busy_seconds)
         with self._transaction() as connection:
-            for table in (_ROUNDS, _COMPARISONS, _FROZEN):
+            for table in (_ROUNDS, _COMPARISONS, _FROZEN, _HOLDER):
                 connection.execute(table)
+            found = connection.execute("SELECT name FROM holder").fetchone()
+            if found is None and holder is not None:
+                connection.execute("INSERT INTO holder VALUES (?)", (holder,))
+            elif holder is not None and found[0] != holder:
+                raise InvalidInput(f"{self.path} is the ledger of {found[0]!r}, not of {holder!r}; name another file")
 
     def reply_once(
         self, round_id: bytes, charges: Sequence[Charge], make: Callable[[], bytes], *, snapshot: str
@@ -46,8 +54,15 @@ class OwnerLedger(SQLiteLedger):
                 return bytes(row[0])
             self._charge(connection, charges)
             reply = make()
-            connection.execute("INSERT INTO rounds VALUES (?, ?, ?, ?)", (round_id, self.now(), reply, snapshot))
+            connection.execute(
+                "INSERT INTO rounds VALUES (?, ?, ?, ?)", (round_id, self.now(), reply, f"{self.epoch} {snapshot}")
+            )
         return reply
+
+    def require_affordable(self, charges: Sequence[Charge]) -> None:
+        """Raise `BudgetExhausted` if these charges would be refused now; nothing is recorded."""
+        with self._reading() as connection:
+            settle(self._due(connection, charges), cap=self.cap, before=self._spending(connection, by_name=False))
 
     def kept_reply(self, round_id: bytes) -> bytes | None:
         """Return the reply kept for a round, if there is one."""
@@ -56,10 +71,11 @@ class OwnerLedger(SQLiteLedger):
             return None if row is None else bytes(row[0])
 
     def snapshot_of(self, round_id: bytes) -> str | None:
-        """Return what the data was when a round was answered."""
+        """Return what the data was when a round was answered in this epoch; None for rounds of earlier ones."""
         with self._reading() as connection:
             row = connection.execute("SELECT snapshot FROM rounds WHERE id = ?", (round_id,)).fetchone()
-            return None if row is None else str(row[0])
+            epoch, _, found = ("", "", "") if row is None else str(row[0]).partition(" ")
+            return found if epoch == str(self.epoch) else None
 
     def begin_comparison(self, session: bytes, *, over: str, limit: int, freeze: Callable[[], bytes]) -> bytes | None:
         """Count a secure comparison, once, and return the vector frozen for this epoch; None beyond the limit.

@@ -20,8 +20,10 @@ from typing import Any
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput, LedgerUnavailable
+from fedgroup.storage.sqlite import make_private
 
 _VERSION = 1
+_APPLICATION_ID = 0x46454450  # "FEDP"
 _SCHEMA = """
 CREATE TABLE users (
     name TEXT PRIMARY KEY, token TEXT NOT NULL UNIQUE, role TEXT NOT NULL, per_minute INTEGER NOT NULL,
@@ -72,6 +74,7 @@ class ProviderState:
         self.path = Path(path).absolute()
         self._turn = threading.RLock()
         with _our_errors(self.path):
+            make_private(self.path)
             self._connection = sqlite3.connect(
                 self.path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
             )
@@ -201,15 +204,17 @@ class ProviderState:
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version == _VERSION:
-            return
-        if version != 0:
-            raise InvalidInput(f"{self.path} is a provider's file of version {version}; this program reads {_VERSION}")
+        """Lay out a new file; refuse one that is something else."""
         with self._transaction() as connection:
-            for statement in _SCHEMA.split(";\n"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {_VERSION}")
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if tables == 0:
+                for statement in _SCHEMA.split(";\n"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {_VERSION}")
+            found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
+        if found != [_APPLICATION_ID, _VERSION]:
+            raise InvalidInput(f"{self.path} is not a provider's file of version {_VERSION}; name another file")
 
     def _spend(self, connection: sqlite3.Connection, user: str, epsilon: Epsilon) -> None:
         row = connection.execute("SELECT allowance, spent FROM users WHERE name = ?", (user,)).fetchone()

@@ -18,7 +18,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -235,6 +235,8 @@ class SQLiteLedger:
 
     def _open(self, *, create: bool) -> sqlite3.Connection:
         with _foreign_errors(self.path):
+            if create:
+                make_private(self.path)
             connection = sqlite3.connect(
                 f"{self.path.as_uri()}?mode={'rwc' if create else 'rw'}",
                 uri=True,
@@ -250,6 +252,15 @@ class SQLiteLedger:
                 connection.close()
                 raise
             return connection
+
+
+def make_private(path: Path) -> None:
+    """Make a file that its user alone can read, unless it is there; SQLite's files beside it get the same rights."""
+    try:
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise LedgerUnavailable(f"the file {path} cannot be made ({error.strerror}); nothing was released") from None
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:

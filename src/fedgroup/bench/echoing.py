@@ -1,0 +1,77 @@
+"""A bare echo on the very links that owners answer through: what the same messages take when nobody does anything.
+
+A *kept* echo is written to an SQLite file of the owner's own, durably, before it is sent back: no owner that charges
+first can be faster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from fedgroup.transport.topics import PROVIDER
+
+_PATIENCE_S = 60.0
+_BARE, _KEPT = b"echo bare", b"echo kept"
+
+
+class EchoingOwner:
+    """An owner's link that sends back what is for no owner, and passes on the rest."""
+
+    def __init__(self, link: Any, *, file: Path) -> None:
+        self._link = link
+        self._kept = sqlite3.connect(file, isolation_level=None)
+        self._kept.execute("PRAGMA journal_mode = WAL")
+        self._kept.execute("PRAGMA synchronous = FULL")
+        self._kept.execute("CREATE TABLE kept (message BLOB)")
+
+    async def send(self, to: str, payload: bytes) -> None:
+        """Send as the link does."""
+        await self._link.send(to, payload)
+
+    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
+        """Yield what is for the owner."""
+        async for sender, payload in self._link.received():
+            if payload.startswith(_KEPT):
+                self._kept.execute("INSERT INTO kept VALUES (?)", (payload,))
+            if payload.startswith((_BARE, _KEPT)):
+                await self._link.send(PROVIDER, payload)
+            else:
+                yield sender, payload
+
+
+class EchoingProvider:
+    """A provider's link that counts echoes, and passes on the rest."""
+
+    def __init__(self, link: Any) -> None:
+        self._link = link
+        self._awaited = 0
+        self._all_in = asyncio.Event()
+
+    async def send_many(self, messages: Iterable[tuple[str, bytes]]) -> None:
+        """Send as the link does."""
+        await self._link.send_many(messages)
+
+    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
+        """Yield what is for the provider."""
+        async for owner, payload in self._link.received():
+            if payload.startswith((_BARE, _KEPT)):
+                self._count()
+            else:
+                yield owner, payload
+
+    async def echo(self, owners: Sequence[str], *, size: int, kept: bool = False) -> None:
+        """Send every owner a message of so many bytes, and wait until all came back."""
+        self._awaited = len(owners)
+        self._all_in.clear()
+        message = (_KEPT if kept else _BARE).ljust(size)
+        await self._link.send_many((owner, message) for owner in owners)
+        await asyncio.wait_for(self._all_in.wait(), _PATIENCE_S)
+
+    def _count(self) -> None:
+        self._awaited -= 1
+        if self._awaited == 0:
+            self._all_in.set()

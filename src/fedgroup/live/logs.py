@@ -1,0 +1,110 @@
+"""What a live role says on stderr: one line an event, as text or as JSON, and nothing private.
+
+Events are started, stopped, connected, lost, asked, answered, refused (with a reason of the fixed list), and troubles.
+A line holds the time, the level, the event, and facts out of `FACTS`: who, and about what, never how many or where. Of
+an error it holds the kind and the place in the program, not the text; of other libraries' warnings not even the words.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+import traceback
+from collections.abc import Iterable, Mapping
+from typing import Any, TextIO, get_args
+
+from fedgroup.errors import InvalidInput, ProtocolViolation
+from fedgroup.messages.live import FromOwner
+from fedgroup.messages.said import Refused
+from fedgroup.transport.codec import decode
+
+FORMATS = ("text", "json")
+LEVELS = ("debug", "info", "warning", "error")
+FACTS = ("party", "owner", "method", "kind", "said", "round", "question", "reason", "url")
+"""All that a line may tell besides its event."""
+
+_OURS = "fedgroup"
+_WIRE = "fedgroup.wire"
+"""It tells of its connections only: with a warning of those lost, for those who look closely of those made."""
+_ROUND_BYTES = 4
+
+
+def begin_log(form: str, level: str, *, stream: TextIO | None = None) -> None:
+    """Write events of at least this level to stderr from now on."""
+    if form not in FORMATS or level not in LEVELS:
+        raise InvalidInput(f"logs are {' or '.join(FORMATS)}, and their levels {', '.join(LEVELS)}")
+    handler = logging.StreamHandler(sys.stderr if stream is None else stream)
+    handler.setFormatter(_AsJson() if form == "json" else _AsText())
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger(_OURS).setLevel(level.upper())
+    logging.getLogger(_WIRE).setLevel("DEBUG" if level == "info" else level.upper())
+
+
+def note_exchange(log: logging.Logger, party: str, message: Any, replies: Iterable[tuple[str, bytes]]) -> None:
+    """Note that an owner was asked something, and whether it answered or refused."""
+    if not log.isEnabledFor(logging.INFO):
+        return
+    facts = {"party": party, "said": type(message).__name__, "round": round_name(message)}
+    log.info("asked", extra=facts)
+    for _, reply in replies:
+        try:
+            said = decode(reply, get_args(FromOwner))
+        except ProtocolViolation:  # a letter to another owner
+            continue
+        if isinstance(said, Refused):
+            log.info("refused", extra=facts | {"reason": said.reason})
+        else:
+            log.info("answered", extra=facts | {"said": type(said).__name__})
+
+
+def note_refusals(log: logging.Logger, refused: Mapping[str, str]) -> None:
+    """Note which owners refused, and the reasons they gave."""
+    for owner, reason in refused.items():
+        log.info("refused", extra={"owner": owner, "reason": reason})
+
+
+def round_name(message: Any) -> str | None:
+    """Return the first letters of a round's id: enough to find it in two logs."""
+    found = getattr(message, "round", None) or getattr(message, "session", None)
+    return found[:_ROUND_BYTES].hex() if isinstance(found, bytes) else getattr(message, "plan", None)
+
+
+def facts_of(record: logging.LogRecord) -> dict[str, str]:
+    """Return what a line tells: its time, level and event, and the facts that it may tell."""
+    at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
+    said = {"at": at, "level": record.levelname.lower(), "event": f"trouble in {record.name}"}
+    if record.name.split(".")[0] == _OURS:
+        words = " ".join(record.getMessage().split())
+        lost = record.name == _WIRE and record.levelno == logging.WARNING
+        said |= {"event": "lost", "why": words} if lost else {"event": words}
+        said |= {name: str(value) for name in FACTS if (value := getattr(record, name, None)) is not None}
+    return said | _error(record)
+
+
+class _AsJson(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return json.dumps(facts_of(record))
+
+
+class _AsText(logging.Formatter):
+    """Time, level and event, and the rest as name=value."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts = facts_of(record)
+        head = " ".join(facts.pop(name) for name in ("at", "level", "event"))
+        return " ".join([head, *(f"{name}={value}" for name, value in facts.items())])
+
+
+def _error(record: logging.LogRecord) -> dict[str, str]:
+    """Return the kind of an error and where it was raised; its text may hold anything."""
+    if not record.exc_info or record.exc_info[0] is None:
+        return {}
+    frames = traceback.extract_tb(record.exc_info[2])
+    places = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames]
+    return {"error": record.exc_info[0].__name__, "place": " ".join(places[-5:])}

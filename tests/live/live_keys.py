@@ -1,0 +1,47 @@
+"""Identities of owners in one process: real keys and sealed boxes, without a certificate authority."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import nacl.exceptions
+import nacl.public
+
+from fedgroup.errors import ProtocolViolation
+from fedgroup.secure.pair_keys import OwnerKey
+
+
+@dataclass(frozen=True)
+class Card:
+    name: str
+    exchange_key: bytes
+
+
+class Keys:
+    """Real keys and boxes, without a certificate authority."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._secret = nacl.public.PrivateKey.generate()
+        self.owner_key = OwnerKey(bytes(self._secret))
+        self.exchange_key = self.owner_key.public
+        self.der = name.encode() + b"|" + self.exchange_key
+
+    def seal(self, to: Card, context: bytes, plain: bytes) -> bytes:
+        return bytes(nacl.public.Box(self._secret, nacl.public.PublicKey(to.exchange_key)).encrypt(context + plain))
+
+    def open(self, sender: Card, context: bytes, sealed: bytes) -> bytes:
+        try:
+            plain = nacl.public.Box(self._secret, nacl.public.PublicKey(sender.exchange_key)).decrypt(sealed)
+        except nacl.exceptions.CryptoError as fault:
+            raise ProtocolViolation("a letter does not open") from fault
+        if not plain.startswith(context):
+            raise ProtocolViolation("a letter of another context")
+        return plain[len(context) :]
+
+
+def believed(der: bytes) -> Card:
+    name, _, key = der.partition(b"|")
+    if len(key) != 32:
+        raise ProtocolViolation("not a certificate")
+    return Card(name.decode(), key)

@@ -1,0 +1,96 @@
+"""200 live owners in four processes under 20 users at once: every answer right, every budget exact to the last unit.
+
+12 seconds by default, a minute with FEDGROUP_LONG set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from live_world import PLACE, World
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.messages import Answer
+from fedgroup.service.client import AsyncClient, aconnect
+
+OWNERS, USERS, PROCESSES = 200, 20, 4
+SECONDS = 60.0 if os.environ.get("FEDGROUP_LONG") else 12.0
+START_S = 60.0
+TRUTH = sum(1 + number % 3 for number in range(OWNERS))
+
+
+@dataclass
+class Run:
+    """What users asked and were told."""
+
+    answers: list[Answer] = field(default_factory=list)
+    paid: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    def epsilon(self) -> Epsilon:
+        """Return an epsilon that no other question has, so large that noise is 0."""
+        return Epsilon(30_000_000_001 + len(self.answers) + sum(self.paid.values()) % 7_919)
+
+
+async def asks_until(end: float, name: str, client: AsyncClient, run: Run) -> None:
+    """Ask one question after the other, by every method in turn."""
+    number = 0
+    while time.monotonic() < end:
+        epsilon, method = run.epsilon(), ("dp", "cohorts", "dp", "mpc")[number % 4]
+        run.paid[name] += epsilon.nano
+        run.answers.append(await client.count(PLACE, epsilon=float(epsilon), method=method, fresh=True))
+        number += 1
+
+
+def test_nothing_is_lost_or_counted_twice_under_load(
+    world_of: Callable[..., World], record_property: Callable[[str, object], None]
+) -> None:
+    world = world_of(OWNERS, seconds=60.0, cohort_size=50, records_of=lambda number: 1 + number % 3)
+    tokens = {f"user-{number}": world.add_user(f"user-{number}") for number in range(USERS)}
+    world.start("provider")
+    owners = world.start_shared(PROCESSES)
+    run = Run()
+    asyncio.run(_story(world, tokens, run))
+    assert all((answer.value, answer.heard, answer.missing) == (TRUTH, OWNERS, 0) for answer in run.answers)
+    assert len(run.answers) > 2 * USERS
+    assert {name: world.user_spent(name) for name in tokens} == dict(run.paid)
+    assert set(world.all_spent().values()) == {sum(run.paid.values())}
+    peaks = {role: peak_mib(world.pid(role)) for role in ("provider", *owners)}
+    told = f"{len(run.answers)} questions, {OWNERS} owners, {USERS} users, {run.seconds:.1f} s, MiB at most: {peaks}"
+    record_property("load", told)
+    print(told)
+
+
+async def _story(world: World, tokens: dict[str, str], run: Run) -> None:
+    clients = {name: aconnect(f"http://127.0.0.1:{world.http_port}", token) for name, token in tokens.items()}
+    try:
+        await _until_all_are_here(next(iter(clients.values())), world)
+        started = time.monotonic()
+        everyone = (asks_until(started + SECONDS, name, client, run) for name, client in clients.items())
+        await asyncio.gather(*everyone)
+        run.seconds = time.monotonic() - started
+    finally:
+        for client in clients.values():
+            await client.close()
+
+
+async def _until_all_are_here(client: AsyncClient, world: World) -> None:
+    found: Any = None
+    async with asyncio.timeout(START_S):
+        while found != world.owners:
+            await asyncio.sleep(0.2)
+            found = (await client.owners())["present"]
+
+
+def peak_mib(pid: int) -> int:
+    """Return the most memory that a process had, in MiB."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) // 1024 if found else 0

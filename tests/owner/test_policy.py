@@ -1,0 +1,89 @@
+"""An owner's veto cannot be got around by the shape of a range, a grid, or the terms of a group."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedgroup.epsilon import NOTHING, Epsilon
+from fedgroup.errors import InvalidInput
+from fedgroup.messages import RangeQuery
+from fedgroup.messages.asked import Describe, Offer
+from fedgroup.owner.policy import Policy
+from fedgroup.space import Box, Circle, MultiPolygon, Polygon, PublicMap, Rectangle
+
+PLANE = PublicMap(Box(0, 0, 10, 10))
+CITY = PublicMap(Box(-74.26, 40.48, -73.70, 40.92), lonlat=True)
+ISLANDS = PublicMap(Box(170, -20, 190, -10), lonlat=True)
+
+
+def refused(policy: Policy, asked: object, public_map: PublicMap = PLANE) -> str | None:
+    return policy.against_question(RangeQuery("count", asked, Epsilon.of(0.5)), public_map)  # type: ignore[arg-type]
+
+
+def square(x: float, y: float, side: float) -> list[tuple[float, float]]:
+    return [(x, y), (x + side, y), (x + side, y + side), (x, y + side)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (Circle(5, 5, 2.01), None),
+        (Circle(5, 5, 1.9), "radius"),
+        (Circle(0.1, 5, 2.01), "radius"),  # mostly outside the domain
+        (Rectangle(1, 1, 5.1, 5.1), None),
+        (Rectangle(1, 1, 9, 4), "radius"),
+        (Rectangle(-9, 1, 3, 9), "radius"),
+        (Polygon(square(1, 1, 4.1)), None),
+        (Polygon([(0, 0), (10, 10), (10, 9.9), (0.1, 0)]), "radius"),
+        (MultiPolygon([Polygon(square(0.5, 0.5, 0.1)), Polygon(square(9, 9, 0.1))]), "radius"),
+        (MultiPolygon([Polygon(square(0.5, 0.5, 0.1)), Polygon(square(4, 4, 4.1))]), None),
+    ],
+)
+def test_a_circle_must_fit_into_what_is_asked(asked: object, reason: str | None) -> None:
+    assert refused(Policy(smallest_radius=2), asked) == reason
+
+
+@pytest.mark.parametrize(
+    ("asked", "public_map", "reason"),
+    [
+        (Circle(-74, 40.7, 510), CITY, None),
+        (Circle(-74, 40.7, 480), CITY, "radius"),
+        (Rectangle(-74.02, 40.70, -74.00, 40.72), CITY, None),
+        (Rectangle(-74.02, 40.70, -74.01, 40.72), CITY, "radius"),
+        (Circle(179.99, -15, 510), ISLANDS, None),
+        (Circle(-179.99, -15, 510), ISLANDS, None),
+        (Polygon([(-181, -15), (-180.98, -15), (-180.98, -14.98), (-181, -14.98)]), ISLANDS, None),
+    ],
+)
+def test_on_a_map_in_degrees_the_radius_is_in_metres(asked: object, public_map: PublicMap, reason: str | None) -> None:
+    assert refused(Policy(smallest_radius=500), asked, public_map) == reason
+
+
+def test_a_vector_is_a_count_of_every_cell() -> None:
+    fine, coarse = (Describe(b"d" * 16, cells, cells, 100) for cells in (10, 2))
+    assert Policy(smallest_radius=2).against_vector(fine, PLANE) == "radius"
+    assert Policy(smallest_radius=2).against_vector(coarse, PLANE) is None
+    assert Policy(kinds=("sum",)).against_vector(coarse, PLANE) == "kind"
+    assert Policy(highest_setup=NOTHING).against_vector(coarse, PLANE) == "epsilon"
+
+
+def test_a_masked_group_needs_members_and_may_need_to_withstand_more() -> None:
+    offer = Offer("p", "masked", [b"x"] * 5, 0, colluders=1)
+    assert Policy().against_group(offer) is None
+    assert Policy(fewest_members=6).against_group(offer) == "members"
+    assert Policy(fewest_colluders=2).against_group(offer) == "members"
+
+
+def test_trusted_groups_need_consent_to_every_member() -> None:
+    assert not Policy().trusts({"a"})
+    assert Policy(trusted_with=("a", "b")).trusts({"a"})
+    assert not Policy(trusted_with=("a", "b")).trusts({"a", "c"})
+    assert Policy(trusted_with=("*",)).trusts({"a", "c"})
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"fewest_members": 1}, {"smallest_radius": -1}, {"fewest_colluders": 0}, {"kinds": ("x",)}]
+)
+def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput):
+        Policy(**wrong)  # type: ignore[arg-type]
