@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs results demo services test test-gpu test-spu bench build check clean
+.PHONY: help docs screenshots results demo services test test-gpu test-spu bench build check clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -24,12 +24,15 @@ $(VENV)/.base: $(VENV)/.created pyproject.toml
 	@touch $@
 
 $(VENV)/.everything: $(VENV)/.created pyproject.toml
-	$(PIP) --editable '.[frames,opendp,cluster,live,serve,silos]' --group dev
+	$(PIP) --editable '.[frames,opendp,cluster,live,serve,silos,page]' --group dev
 	@touch $@ $(VENV)/.base
 
 docs: build  ## draw the README's pictures and write the command reference anew
 	$(BIN)/fedgroup demo --out docs/images > /dev/null
 	$(BIN)/python -m fedgroup.cli.reference > docs/reference/cli.md
+
+screenshots: build services  ## the README's picture of the map, taken in a browser
+	$(BIN)/python scripts/screenshots.py docs/images
 
 demo: $(VENV)/.base  ## a city of 1,000 owners, every method, a table and pictures (installs the base only)
 	$(BIN)/fedgroup demo

@@ -61,8 +61,7 @@ def test_a_provider_serves_https_with_its_own_certificate(tmp_path: Path) -> Non
 def test_a_broker_that_is_not_there_is_named_in_one_sentence(tmp_path: Path) -> None:
     with Roles(tmp_path, owners=2) as roles:
         (port,) = free_ports(1)
-        files = [word for file in roles.trial.owners for word in ("--config", str(file))]
-        owners = roles.start("owners", "owner", *files, "--broker-port", str(port))
+        owners = roles.start_owners("owners", roles.trial.owners, port)
         lost = owners.wait_for(lambda: owners.events("lost"))
         assert str(port) in json.dumps(lost)
         assert owners.stop() == 0

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedgroup.epsilon import Epsilon
+from fedgroup.errors import FedgroupError
 from fedgroup.live.config import ProviderConfig, read_config
 from fedgroup.live.trial import make_trial
 from fedgroup.messages import Answer, RangeQuery
+from fedgroup.service.client import AsyncClient
 from fedgroup.space import Circle
 from fedgroup.storage.provider_state import ProviderState
 
@@ -125,7 +127,15 @@ class World:
         shares = {f"owners-{share}": self.names[share::processes] for share in range(processes)}
         for role, names in shares.items():
             configs = [word for name in names for word in ("--config", str(self.owner_folder(name) / "owner.toml"))]
-            words = ("owner", *configs, "--broker-port", str(self.broker_port), "--new-ledger", "--log-level", "warning")
+            words = (
+                "owner",
+                *configs,
+                "--broker-port",
+                str(self.broker_port),
+                "--new-ledger",
+                "--log-level",
+                "warning",
+            )
             self._running[role] = self._nursery.start(*words, log=self.folder / f"{role}.log")
         return list(shares)
 
@@ -253,6 +263,16 @@ async def until(true: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
     async with asyncio.timeout(seconds):
         while not true():
             await asyncio.sleep(0.02)
+
+
+async def until_all_are_here(client: AsyncClient, world: World, seconds: float = 2 * PATIENCE_S) -> None:
+    """Wait until the provider serves users and all owners are here."""
+    here = 0
+    async with asyncio.timeout(seconds):
+        while here != world.owners:
+            await asyncio.sleep(0.05)
+            with suppress(FedgroupError):
+                here = (await client.owners())["present"]
 
 
 def free_ports(count: int) -> list[int]:

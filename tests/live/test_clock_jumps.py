@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 
-from live_world import PLACE, PRECISE, World, count, until
+from live_world import PLACE, PRECISE, World, count, until, until_all_are_here
 
 from fedgroup.errors import TooFewHeard
 from fedgroup.live.running import RunningProvider, running_provider
@@ -92,9 +92,7 @@ def test_a_provider_whose_clock_jumps_hears_owners_again_and_charges_exactly(wor
                 world.start(world.names[0], hasty=True)  # comes while certificates may look outdated, or of the future
                 await asyncio.sleep(0.3)
                 clock.write_text("0")
-                async with asyncio.timeout(20):
-                    while (await client.owners())["present"] != world.owners:
-                        await asyncio.sleep(0.05)
+                await until_all_are_here(client, world)
                 clock.write_text(str(jump))
                 answer = await client.count(PLACE, epsilon=float(PRECISE), method="dp", fresh=True)
                 assert (answer.value, answer.missing) == (world.everybody, 0)

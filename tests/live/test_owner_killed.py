@@ -16,7 +16,7 @@ from fedgroup.live.running import RunningProvider, running_provider
 from fedgroup.messages import Answer
 from fedgroup.provider.settings import GroupingSettings
 
-SOON_S = 10.0
+SOON_S = 20.0
 SETUP = Epsilon.of(20)
 ALONE = [("dp", f"Ask {moment}") for moment in ("received", "charged", "made", "kept", "sending", "sent")]
 MASKED = [("cohorts", f"Ask {moment}") for moment in ("received", "sending", "sent")] + [

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from live_world import PLACE, PRECISE, World, require_right
+from live_world import PLACE, PRECISE, World, require_right, until_all_are_here
 
 from fedgroup.errors import FedgroupError, LedgerUnavailable
 from fedgroup.messages import Answer
@@ -27,18 +27,6 @@ FORMING = ("Offer", "Reveal", "Seal")
 @pytest.fixture(autouse=True)
 def _hasty_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fedgroup.service.client.PAUSES", (0.02,))
-
-
-async def until_all_are_here(client: AsyncClient, world: World) -> None:
-    """Wait until the provider is up and all owners are back."""
-    async with asyncio.timeout(SOON_S):
-        while True:
-            try:
-                if (await client.owners())["present"] == world.owners:
-                    return
-            except FedgroupError:
-                pass
-            await asyncio.sleep(0.05)
 
 
 async def ask(client: AsyncClient, method: str, key: str | None = None) -> Answer | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from fedgroup.identity import Identity, Trust
 from fedgroup.live.config import ProviderConfig, read_config
-from fedgroup.live.running import _broker, _identity
+from fedgroup.transport.broker import EmbeddedBroker
 from fedgroup.transport.topics import Topics
 
 
@@ -16,6 +17,12 @@ def main(config_file: str) -> None:
 
 
 async def _serve(config: ProviderConfig) -> None:
-    identity, trust = _identity(config.identity.folder, config.identity.authority, config.federation.name)
-    async with _broker(config, identity, trust, Topics(config.federation.name)):
+    identity, trust = Identity.load(config.identity.folder), Trust.load(config.identity.authority)
+
+    def identify(der: bytes) -> tuple[str, str]:
+        role = "provider" if der == identity.certificate.der else "owner"
+        return role, trust.verify(der, role=role).name
+
+    tls, topics = identity.server_context(trust), Topics(config.federation.name)
+    async with EmbeddedBroker(topics, bind=config.broker.host, port=config.broker.port, tls=tls, identify=identify):
         await asyncio.Event().wait()

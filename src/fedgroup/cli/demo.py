@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.options import OPTIONS, OutputOptions, option
+from fedgroup.cli.options import OPTIONS, OutputOptions, flag, option
 from fedgroup.cli.output import print_json, print_table, result, talk, working
 from fedgroup.errors import InvalidInput
 
@@ -28,8 +28,14 @@ def demo(
     out: Annotated[Path, option(OPTIONS, "--out", "folder for the pictures", "FOLDER")] = Path("fedgroup-demo"),
     owners: Annotated[int, option(OPTIONS, "--owners", "how many owners the city has", "N")] = 1_000,
     seed: Annotated[int, option(OPTIONS, "--seed", "which city, and which noise", "S")] = 7,
+    open_: Annotated[
+        bool, flag(OPTIONS, "--open", "run a federation of 50 owners instead, and open its map in a browser")
+    ] = False,
 ) -> None:
     """Ask a synthetic city of 1,000 owners with every method; a table and two pictures in under a minute."""
+    if open_:
+        _open_map(out, seed)
+        return
     with working(f"building a city of {owners:,} owners"):
         from fedgroup.experiments.demo import demo_city
 
@@ -42,6 +48,12 @@ def demo(
         print_json(facts | {"private": False})
         return
     _show(rows, pictures)
+
+
+def _open_map(out: Path, seed: int) -> None:
+    from fedgroup.cli.live import up
+
+    up(folder=out / "federation", seed=seed, open_=True)
 
 
 def _make_folder(out: Path) -> None:

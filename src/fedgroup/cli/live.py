@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fedgroup.live.config import OwnerConfig
+    from fedgroup.service.provider_process import Serving
 
 ROLES = ("provider", "owner")
 
@@ -28,6 +29,14 @@ _Configs = Annotated[
 _Port = Annotated[int | None, option(OPTIONS, "--broker-port", "the broker's port, in place of the file's", "PORT")]
 _Log = Annotated[str, option(OPTIONS, "--log", "how events are written to stderr: text or json", "FORM")]
 _Level = Annotated[str, option(OPTIONS, "--log-level", "debug, info, warning or error", "LEVEL")]
+_Outlines = Annotated[
+    Path | None, option(OPTIONS, "--outlines", "GeoJSON to draw on the map: a coastline, districts", "FILE")
+]
+_Tiles = Annotated[
+    str | None,
+    option(OPTIONS, "--tiles", "a tile server for the map, as https://host/{z}/{x}/{y}.png; none by default", "URL"),
+]
+_Open = Annotated[bool, flag(OPTIONS, "--open", "open the map in a browser, signed in")]
 _Json = Annotated[bool, flag(OPTIONS, "--json", "print one JSON object")]
 
 
@@ -54,16 +63,23 @@ def init(
     result.print(f"{out} written; edit it, then start: fedgroup {role} --config {out}")
 
 
-def provider(config: _Config, log: _Log = "text", log_level: _Level = "info") -> None:
-    """Run a provider: broker (unless another is named), coordination and HTTP API, until Ctrl-C."""
+def provider(
+    config: _Config,
+    outlines: _Outlines = None,
+    tiles: _Tiles = None,
+    log: _Log = "text",
+    log_level: _Level = "info",
+) -> None:
+    """Run a provider: broker (unless another is named), coordination, HTTP API and map, until Ctrl-C."""
     import asyncio
 
     from fedgroup.live.config import ProviderConfig, read_config
+    from fedgroup.service.pages.mounting import page_settings
     from fedgroup.service.provider_process import serve
 
-    found = read_config(config, ProviderConfig)
+    found, pages = read_config(config, ProviderConfig), page_settings(outlines, tiles)
     with _logged("provider", log, log_level) as started:
-        asyncio.run(serve(found, ready=lambda up: started(_told(up.url, up.broker_port), url=up.url)))
+        asyncio.run(serve(found, pages=pages, ready=lambda up: started(_told(up), url=up.url)))
 
 
 def owner(
@@ -72,6 +88,8 @@ def owner(
     new_ledger: Annotated[
         bool, flag(OPTIONS, "--new-ledger", "make a ledger that is not there; else a missing one is refused")
     ] = False,
+    page: Annotated[bool, flag(OPTIONS, "--page", "serve this owner's own page, to this machine only")] = False,
+    open_: Annotated[bool, flag(OPTIONS, "--open", "open that page in a browser")] = False,
     log: _Log = "text",
     log_level: _Level = "info",
 ) -> None:
@@ -82,6 +100,9 @@ def owner(
 
     found = [read_config(path, OwnerConfig) for path in config]
     with _logged("owner", log, log_level) as started:
+        if page or open_:
+            asyncio.run(_run_with_page(config, found, broker_port, started, new_ledger=new_ledger, browse=open_))
+            return
         asyncio.run(_run_owners(found, broker_port, started, new_ledger=new_ledger))
 
 
@@ -93,6 +114,7 @@ def up(
     port: Annotated[int, option(OPTIONS, "--port", "of the HTTP API; 0 takes any free one", "PORT")] = 0,
     seed: Annotated[int, option(OPTIONS, "--seed", "of the synthetic city", "S")] = 1,
     epsilon: Annotated[float, option(OPTIONS, "--epsilon", "what grouping costs every owner", "E")] = 0.3,
+    open_: _Open = False,
     json: _Json = False,
 ) -> None:
     """Run a whole federation on synthetic data here, until Ctrl-C: provider, owners, certificates and all."""
@@ -107,7 +129,8 @@ def up(
     begin_log("text", "warning")
     with working("making certificates and a city"):
         trial = make_trial(folder, owners=owners, seed=seed)
-    asyncio.run(run_trial(trial, http_port=port, epsilon=epsilon, told=lambda facts: _up(facts, as_json=json)))
+    told = lambda facts: _up(facts, as_json=json)
+    asyncio.run(run_trial(trial, http_port=port, epsilon=epsilon, told=told, browse=_browse if open_ else None))
     talk.print("stopped")
 
 
@@ -145,8 +168,57 @@ async def _run_owners(
             await stop.wait()
 
 
-def _told(url: str, broker_port: int) -> str:
-    return f"HTTP API at {url} ({url}/openapi.json describes it), broker at port {broker_port}; Ctrl-C stops"
+async def _run_with_page(
+    files: Sequence[Path],
+    configs: Sequence[OwnerConfig],
+    port: int | None,
+    started: Callable[..., None],
+    *,
+    new_ledger: bool,
+    browse: bool,
+) -> None:
+    """Run one owner with its page until Ctrl-C, or until it leaves."""
+    import asyncio
+
+    from fedgroup.live.stopping import stop_on_signals
+    from fedgroup.service.pages.mounting import require_pages
+    from fedgroup.service.pages.owner import OwnerControl
+
+    if len(configs) != 1:
+        raise InvalidInput("an owner's page is that of one owner; run each in a process of its own")
+    require_pages()
+    from fedgroup.service.pages.owner_page import owner_pages
+
+    control = OwnerControl(files[0], configs[0], broker_port=port, new_ledger=new_ledger)
+    with stop_on_signals() as stop:
+        await control.resume()
+        try:
+            async with owner_pages(control) as (address, token):
+                started(f"{control.name} is running")
+                result.print(f"its page, for two minutes: {address}\nlater, sign in there with the token {token}")
+                result.file.flush()
+                if browse:
+                    await asyncio.to_thread(_browse, address)
+                ends = [asyncio.ensure_future(event.wait()) for event in (stop, control.left)]
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                for end in ends:
+                    end.cancel()
+        finally:
+            await control.pause()
+
+
+def _browse(address: str) -> None:
+    """Open an address in this computer's browser, or say it where there is none."""
+    import webbrowser
+
+    if not webbrowser.open(address):
+        talk.print(f"there is no browser here; within two minutes, open {address}")
+
+
+def _told(up: Serving) -> str:
+    page = "" if up.page is None else f"the map at {up.page}, "
+    api = f"HTTP API at {up.url} ({up.url}/openapi.json describes it)"
+    return f"{page}{api}, broker at port {up.broker_port}; Ctrl-C stops"
 
 
 def _up(facts: dict[str, Any], *, as_json: bool) -> None:
@@ -156,6 +228,8 @@ def _up(facts: dict[str, Any], *, as_json: bool) -> None:
         return
     groups = f"{facts['groups']} groups" if facts["groups"] else "no groups yet"
     result.print(f"{facts['owners']} owners are here, in {groups}; the provider listens at {facts['url']}")
+    if "page" in facts:
+        result.print(f"the map is at {facts['page']} (--open opens it); sign in with the token in {facts['access']}")
     result.print("ask it from this folder, in another terminal:")
     result.print("  fedgroup ask count --near 10000,10000 --within 3000 --epsilon 0.3")
     result.print(

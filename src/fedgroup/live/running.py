@@ -94,9 +94,9 @@ async def running_owners(
     `through` may put something between a link and its owner.
     """
     async with AsyncExitStack() as stack:
-        nodes = []
+        nodes, known = [], dict[Path, Vouching]()
         for config in configs:
-            owner = _owner(config, port, new_ledger=new_ledger)
+            owner = _owner(config, port, new_ledger=new_ledger, known=known)
             await stack.enter_async_context(owner.link)
             answering = run_owner(owner.node, through(owner.link), decode=decode, in_thread=owner.in_thread)
             for work in (answering, owner.vouching.keep_fresh([owner.tls])):
@@ -105,15 +105,20 @@ async def running_owners(
         yield nodes
 
 
-def open_node(config: OwnerConfig, *, new_ledger: bool = False) -> tuple[OwnerNode, Identity, Vouching]:
+def open_node(
+    config: OwnerConfig, *, new_ledger: bool = False, known: dict[Path, Vouching] | None = None
+) -> tuple[OwnerNode, Identity, Vouching]:
     """Return an owner as its file describes it, with its ledger and its silo.
 
     A ledger that is not there is made only if `new_ledger` allows it: what a lost one recorded would be spent again.
+    Owners of one process that believe one authority verify a certificate once for all, by what is `known`.
     """
     identity, trust = _identity(config.identity.folder, config.identity.authority, config.federation.name)
     if identity.role != "owner":
         raise InvalidInput(f"{config.identity.folder} holds the certificate of a {identity.role}, not of an owner")
     facts, vouching = config.federation, Vouching(trust)
+    if known is not None:
+        vouching = known.setdefault(trust.folder.resolve(), vouching)
     if not new_ledger and not Path(config.ledger.file).exists():
         raise InvalidInput(
             f"there is no ledger {config.ledger.file}; the first time, start the owner with --new-ledger"
@@ -148,8 +153,8 @@ def open_silo(settings: dict[str, Any], public_map: PublicMap, *, max_records: i
     return database
 
 
-def _owner(config: OwnerConfig, port: int | None, *, new_ledger: bool) -> _Owner:
-    node, identity, vouching = open_node(config, new_ledger=new_ledger)
+def _owner(config: OwnerConfig, port: int | None, *, new_ledger: bool, known: dict[Path, Vouching]) -> _Owner:
+    node, identity, vouching = open_node(config, new_ledger=new_ledger, known=known)
     tls = identity.client_context(vouching.trust)
     address = BrokerAddress(config.broker.host, config.broker.port if port is None else port, tls)
     link = MqttOwnerLink(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import ssl
 import time
 from collections.abc import Sequence
@@ -25,13 +26,13 @@ class Vouching:
 
     def __init__(self, trust: Trust) -> None:
         self.trust = trust
+        self._list = os.fspath(trust.revoked_file)
+        self._read_at = -1  # not looked yet
         self._good: dict[tuple[bytes, Role], tuple[Certificate, float]] = {}
 
     def verify(self, der: bytes, role: Role = "owner") -> Certificate:
         """Return the certificate, or raise `ProtocolViolation` if it is not, or no longer, good."""
-        current = self.trust.current()
-        if current is not self.trust:
-            self.trust, self._good = current, {}
+        current = self.newest()
         known = self._good.get((der, role))
         if known is None or time.monotonic() > known[1]:
             found = current.verify(der, role=role)
@@ -40,16 +41,33 @@ class Vouching:
             known = self._good[der, role] = (found, time.monotonic() + _REMEMBERED_S)
         return known[0]
 
+    def newest(self) -> Trust:
+        """Return what the authority's files say now; while nothing changes, a look at the list's time is enough."""
+        read_at = _changed_at(self._list)
+        if read_at != self._read_at or not read_at:
+            current = self.trust.current()
+            if current is not self.trust:
+                self.trust, self._good = current, {}
+            self._read_at = read_at
+        return self.trust
+
     async def keep_fresh(self, contexts: Sequence[ssl.SSLContext]) -> None:
         """Give TLS contexts each new list of revocations, until cancelled."""
+        given = self.trust
         while True:
             await asyncio.sleep(REFRESH_S)
             try:
-                current = self.trust.current()
-                if current is self.trust:
-                    continue
-                self.trust, self._good = current, {}
-                for context in contexts:
-                    refresh(context, current)
+                current = self.newest()
+                if current is not given:
+                    for context in contexts:
+                        refresh(context, current)
+                    given = current
             except FedgroupError as error:
                 log.warning("the list of revocations cannot be used", extra={"kind": type(error).__name__})
+
+
+def _changed_at(file: str) -> int:
+    try:
+        return os.stat(file).st_mtime_ns
+    except OSError:
+        return 0

@@ -9,8 +9,9 @@ Guarantee: a user's allowance is charged on disk before owners are asked, once f
     questions, charged_work  how a question is asked, charged and kept
     accounts, rates          whose token this is, and how often it may ask
     problems, handlers       everything that can go wrong, as RFC 9457 problem details
-    bodies, metrics, pages, serving
+    bodies, metrics, api_page, serving
                              the rest of a server
+    pages                    the map and other pages for browsers
     provider_process, trial  a provider with its API in one process; a whole federation to try
     client, calls            the other end
 """

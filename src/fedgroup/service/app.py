@@ -16,7 +16,7 @@ except ImportError:
 
 
 from fedgroup.live.provider import LiveProvider
-from fedgroup.service import pages, reading, routes
+from fedgroup.service import api_page, reading, routes
 from fedgroup.service.accounts import Service
 from fedgroup.service.bodies import LimitedBodies
 from fedgroup.service.charged_work import ChargedWork
@@ -52,7 +52,7 @@ def create_app(
     app = _application(until_all_is_done)
     questions = Questions(provider, state, work, metrics)
     app.state.service = Service(provider, state, questions, rates or Rates(), metrics)
-    for router in (routes.router, reading.router, reading.open_router, pages.router):
+    for router in (routes.router, reading.router, reading.open_router, api_page.router):
         app.include_router(router)
     add_handlers(app, metrics)
     app.add_middleware(LimitedBodies)
@@ -74,7 +74,7 @@ def _application(lifespan: Any) -> FastAPI:
         summary="Differentially private counts over many owners' location records",
         version=version("fedgroup"),
         lifespan=lifespan,
-        docs_url=None,  # these pages would load scripts from elsewhere; `pages` has one that does not
+        docs_url=None,  # these pages would load scripts from elsewhere; `api_page` is one that does not
         redoc_url=None,
         telemetry=_SILENT,
     )

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from statistics import median
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper ends of the buckets of how long questions took."""
 
+LATEST = 10_000
+"""How many questions are remembered for charts."""
+
 
 class Metrics:
     """Counters since the start of the process."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._latest: deque[tuple[float, float]] = deque(maxlen=LATEST)
         self._questions: Counter[tuple[str, str]] = Counter()
         self._problems: Counter[str] = Counter()
         self._buckets = [0] * (len(SECONDS) + 1)
@@ -25,6 +32,17 @@ class Metrics:
         self._questions[method, outcome] += 1
         self._buckets[bisect_left(SECONDS, seconds)] += 1
         self._seconds += seconds
+        self._latest.append((self._clock(), seconds))
+
+    def by_minute(self, minutes: int) -> list[tuple[int, float | None]]:
+        """Return how many questions there were in each of the last minutes, and their median seconds; oldest first."""
+        now = self._clock()
+        found: list[list[float]] = [[] for _ in range(minutes)]
+        for at, seconds in self._latest:
+            age = int((now - at) // 60)
+            if age < minutes:
+                found[minutes - 1 - age].append(seconds)
+        return [(len(each), median(each) if each else None) for each in found]
 
     def count_problem(self, kind: str) -> None:
         """Count a request that was replied to with a problem."""

@@ -16,6 +16,7 @@ try:
 except ImportError:
     raise InvalidInput("serving users over HTTP needs the extra [serve]: pip install 'fedgroup[serve]'") from None
 
+MOST_MESSAGE_BYTES = 1 << 18
 SHUTDOWN_SECONDS = 30
 """How long requests under way may take on leaving."""
 
@@ -30,10 +31,19 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def served(
-    app: Any, *, host: str = "127.0.0.1", port: int = 0, certificate: Path | None = None, key: Path | None = None
+    app: Any,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    certificate: Path | None = None,
+    key: Path | None = None,
+    pages: bool = False,
 ) -> AsyncIterator[str]:
-    """Serve while the context lasts, and yield the URL; port 0 takes a free one, a certificate makes it HTTPS."""
-    server = _Server(_config(app, certificate, key))
+    """Serve while the context lasts, and yield the URL; port 0 takes a free one, a certificate makes it HTTPS.
+
+    `pages` need sockets that stay open; the API alone serves none.
+    """
+    server = _Server(_config(app, certificate, key, pages=pages))
     with _bound(host, port) as bound:
         task = asyncio.create_task(server.serve(sockets=[bound]))
         try:
@@ -46,11 +56,12 @@ async def served(
             await task
 
 
-def _config(app: Any, certificate: Path | None, key: Path | None) -> uvicorn.Config:
+def _config(app: Any, certificate: Path | None, key: Path | None, *, pages: bool) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http="h11",
-        ws="none",
+        ws="websockets-sansio" if pages else "none",
+        ws_max_size=MOST_MESSAGE_BYTES,
         lifespan="on",
         log_config=None,
         access_log=False,

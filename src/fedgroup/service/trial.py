@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from fedgroup.live.stopping import stop_on_signals
 from fedgroup.live.trial import Trial
 from fedgroup.live.trial_owners import owner_processes
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.service.pages.mounting import PageSettings
 from fedgroup.service.provider_process import Serving, serving
 
 ACCESS_FILE = "up.json"
@@ -24,21 +26,34 @@ _PROCESSES = 2
 _PATIENCE_S = 60.0
 
 
-async def run_trial(trial: Trial, *, http_port: int, epsilon: float, told: Callable[[dict[str, Any]], None]) -> None:
-    """Run a trial federation until Ctrl-C or SIGTERM; tell where it is once all owners are here."""
+async def run_trial(
+    trial: Trial,
+    *,
+    http_port: int,
+    epsilon: float,
+    told: Callable[[dict[str, Any]], None],
+    browse: Callable[[str], Any] | None = None,
+) -> None:
+    """Run a trial federation until Ctrl-C or SIGTERM; tell where it is once all owners are here.
+
+    `browse` is given an address that signs in on the map, once and soon.
+    """
     config = read_config(trial.provider, ProviderConfig)
     access = trial.folder / ACCESS_FILE
     with stop_on_signals() as stop:
         async with (
-            serving(_with_port(config, http_port)) as up,
+            serving(_with_port(config, http_port), pages=PageSettings()) as up,
             owner_processes(trial.owners, port=up.broker_port, processes=_PROCESSES),
         ):
             if not await up.provider.desk.until_present(len(trial.owners), _PATIENCE_S):
                 raise InvalidInput(f"only {len(up.provider.desk.present)} of {len(trial.owners)} owners came up")
             plan = up.provider.plan or await _grouped(up, epsilon)
             try:
-                _write_access(access, up)
-                told({"url": up.url, "owners": len(trial.owners), "groups": len(plan.groups), "access": str(access)})
+                token = _write_access(access, up)
+                facts = {"url": up.url, "owners": len(trial.owners), "groups": len(plan.groups), "access": str(access)}
+                told(facts | ({} if up.page is None else {"page": up.page}))
+                if browse is not None and (address := up.page_for(token)) is not None:
+                    await asyncio.to_thread(browse, address)
                 await stop.wait()
             finally:
                 access.unlink(missing_ok=True)
@@ -49,12 +64,13 @@ async def _grouped(up: Serving, epsilon: float) -> LivePlan:
     return await up.provider.regroup(settings, epsilon=Epsilon.of(epsilon), grid=(5, 5))
 
 
-def _write_access(path: Path, up: Serving) -> None:
-    """Write where the federation is and a token for it, for this user's eyes only."""
+def _write_access(path: Path, up: Serving) -> str:
+    """Write where the federation is and a token for it, for this user's eyes only, and return the token."""
     token = up.state.add_user("you", allowance=ALLOWANCE, role="operator")
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump({"url": up.url, "token": token, "ca": None}, file)
+    return token
 
 
 def _with_port(config: ProviderConfig, port: int) -> ProviderConfig:

@@ -282,4 +282,6 @@ def _our_errors(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         raise LedgerUnavailable(f"the provider's file {path} cannot be used now ({error}); try later") from None
     except sqlite3.DatabaseError as error:
-        raise InvalidInput(f"{path} is not a usable provider's file ({error}); restore it from a backup") from None
+        raise InvalidInput(
+            f"{path} is not a usable provider's file ({error}); name another (a backup forgets what users spent since)"
+        ) from None

@@ -314,7 +314,7 @@ def _foreign_errors(path: Path) -> Iterator[None]:
         ) from None
     except sqlite3.DatabaseError as error:
         raise InvalidInput(
-            f"{path} is not a usable ledger ({error}); name another file, or restore it from a backup"
+            f"{path} is not a usable ledger ({error}); name another file (a backup forgets the charges made since)"
         ) from None
 
 

@@ -1,0 +1,78 @@
+"""Take the documents' pictures of the map: a trial federation of 50 owners, asked in a real browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--no-first-run",
+]  # fmt: skip
+DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+
+
+def main(out: Path) -> None:
+    """Write map.png, map-dark.png, map-phone.png, federation.png and learn.png to a folder."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        sys.exit("there is no browser: run `make services`")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        command = [Path(sys.executable).with_name("fedgroup"), "up", "--json", "--folder", f"{folder}/trial"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as up:  # noqa: S603
+            try:
+                take(playwright.chromium.launch(executable_path=program, args=FLAGS), json.loads(whole(up)), out)
+            finally:
+                up.send_signal(signal.SIGINT)
+
+
+def whole(up: subprocess.Popen[str]) -> str:
+    """Read the one JSON object that is printed once the federation is up."""
+    lines = [""]
+    while lines[-1] not in ("}\n",) and (line := up.stdout.readline()):
+        lines.append(line)
+        if line.startswith("{") and line.endswith("}\n"):
+            break
+    return "".join(lines)
+
+
+def take(browser: Browser, facts: dict[str, str], out: Path) -> None:
+    """Ask and look around, at the desk, in the dark and on a phone."""
+    token = json.loads(Path(facts["access"]).read_text())["token"]
+    for name, size, scheme in (("map", DESKTOP, "light"), ("map-dark", DESKTOP, "dark"), ("map-phone", PHONE, "light")):
+        page = browser.new_context(viewport=size, color_scheme=scheme).new_page()
+        page.goto(facts["page"])
+        page.get_by_label("Your token").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        ask(page)
+        page.screenshot(path=out / f"{name}.png")
+    for name in ("federation", "learn"):
+        page = browser.new_context(viewport=DESKTOP).new_page()
+        page.goto(facts["page"])
+        page.get_by_label("Your token").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        page.goto(f"{facts['page']}{name}")
+        page.locator("svg.fg-chart").first.wait_for()
+        page.screenshot(path=out / f"{name}.png")
+    browser.close()
+
+
+def ask(page: Page) -> None:
+    page.locator(".fg-expected").wait_for()
+    box = page.locator("path.fg-domain").bounding_box()
+    page.mouse.click(box["x"] + 0.55 * box["width"], box["y"] + 0.45 * box["height"])
+    page.get_by_role("button", name="Ask for").click()
+    page.locator(".fg-value").wait_for()
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(700)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,80 @@
+"""An answer on the page: the value with its interval, who was heard, what it cost, and what went wrong if it did."""
+
+from __future__ import annotations
+
+import time
+from html import escape
+from typing import Any
+
+from nicegui import ui
+
+from fedgroup.service.pages.frame import number
+from fedgroup.service.shown import AnswerShown
+
+
+class AnswerCard:
+    """One place for the latest answer, read out by screen readers when it changes."""
+
+    def __init__(self) -> None:
+        self._box = ui.html("", sanitize=False).classes("fg-answer").props('role="status" aria-live="polite"')
+        self._box.set_visibility(False)
+
+    def wait(self) -> None:
+        """Say that owners are being asked."""
+        self._say('<p class="fg-waiting">Asking the owners …</p>')
+
+    def tell(self, fault: str) -> None:
+        """Say what went wrong."""
+        self._say(f'<p class="fg-fault" role="alert">{escape(fault)}</p>')
+
+    def show(self, answer: AnswerShown) -> None:
+        """Show an answer; `data-replied` is when it was here, in milliseconds since 1970."""
+        replied = f'data-replied="{time.time() * 1000:.0f}" data-question="{escape(answer.id)}"'
+        value = f'<div class="fg-value" {replied}>{_value(answer)}</div>'
+        self._say(f'<div class="fg-shown">{value}{_facts(answer)}{_notes(answer)}</div>')
+
+    def _say(self, content: str) -> None:
+        self._box.set_visibility(True)
+        self._box.content = content
+        ui.run_javascript(f'getHtmlElement({self._box.id}).scrollIntoView({{block: "nearest"}})')
+
+
+def in_short(answer: AnswerShown) -> str:
+    """Return value and interval as they fit on the map."""
+    if answer.value is None:
+        return "no value"
+    low, high = answer.interval
+    return f"{number(answer.value)} ± {number((high - low) / 2)}"
+
+
+def price(answer: AnswerShown) -> str:
+    """Return what an answer cost, and why it cost nothing if it did."""
+    return "nothing: the same as before" if answer.stored else f"epsilon {answer.charged:g}"
+
+
+def _value(answer: AnswerShown) -> str:
+    if answer.value is None:
+        return "<span>no value: too few records</span>"
+    low, high = answer.interval
+    return (
+        f"<strong>{number(answer.value)}</strong>"
+        f'<span class="fg-interval">the truth is between {number(low)} and {number(high)} in 95 % of such answers'
+        "</span>"
+    )
+
+
+def _facts(answer: AnswerShown) -> str:
+    missing = f", {answer.missing} missing" if answer.missing else ", none missing"
+    facts: dict[str, Any] = {
+        "owners": f"{answer.heard} of {answer.owners} heard{missing}",
+        "cost": price(answer),
+        "method": f"{answer.method}, {number(answer.noises)} noises",
+        "time": f"{answer.seconds * 1000:,.0f} ms",
+    }
+    rows = "".join(f"<div><dt>{name}</dt><dd>{escape(fact)}</dd></div>" for name, fact in facts.items())
+    return f"<dl>{rows}</dl>"
+
+
+def _notes(answer: AnswerShown) -> str:
+    told = [f"trusted: {answer.trust}", *answer.notes]
+    return f'<ul class="fg-small">{"".join(f"<li>{escape(note)}</li>" for note in told)}</ul>'

@@ -1,0 +1,137 @@
+"""An owner's own page, on its own machine: its ledger, who asked what, its cap, and whether it takes part."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from html import escape
+
+from fastapi import FastAPI
+from nicegui import app as pages
+from nicegui import ui
+from starlette.requests import Request
+from starlette.responses import Response
+
+from fedgroup.privacy.budget import Entry
+from fedgroup.service.pages.frame import add_sheets, barred, gauge, plain_button, telling
+from fedgroup.service.pages.login import Entrance, add_login, to_login
+from fedgroup.service.pages.mounting import MOUNT, PageSettings, mount
+from fedgroup.service.pages.owner import OwnerControl
+from fedgroup.service.pages.sessions import SESSION, Session, Sessions, random_name
+from fedgroup.service.pages.visits import SignedOut
+from fedgroup.service.serving import served
+
+SHOWN = 100
+REFRESH_S = 2.0
+
+
+@asynccontextmanager
+async def owner_pages(control: OwnerControl, *, port: int = 0) -> AsyncIterator[tuple[str, str]]:
+    """Serve an owner's page on this machine only; yield an address that signs in once, and a token for later."""
+    sessions, token, app = Sessions(), random_name(), FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    knows = lambda shown: secrets.compare_digest(shown.encode(), token.encode())
+    add_login(pages, Entrance(control.name, sessions, knows))
+    _add_page(control, sessions)
+    mount(app, f"{control.name} - fedgroup", PageSettings())
+    async with served(app, port=port, pages=True) as url:
+        yield f"{url}{MOUNT}/login?code={sessions.code_for(token)}", token
+
+
+def _add_page(control: OwnerControl, sessions: Sessions) -> None:
+    @ui.page("/")
+    async def page(request: Request) -> Response | None:
+        session = sessions.find(request.session.get(SESSION))
+        if session is None:
+            return to_login(request)
+        add_sheets(request)
+        with barred(control.name, "owner", {"/": "Own account"}, "/"):
+            shown = _OwnerPage(control, sessions, session)
+            await shown.refresh()
+            ui.timer(REFRESH_S, shown.refresh, immediate=False)
+        return None
+
+
+class _OwnerPage:
+    """One open page."""
+
+    def __init__(self, control: OwnerControl, sessions: Sessions, session: Session) -> None:
+        self._control = control
+        self._sessions = sessions
+        self._session = session
+        ui.html(f"Owner {escape(control.name)}", sanitize=False, tag="h1")
+        with ui.element("div").classes("fg-grid-cards"):
+            with ui.element("section").classes("fg-card"):
+                self._state = ui.html("", sanitize=False).props('role="status"')
+                with ui.element("div").classes("fg-row"):
+                    self._pause = plain_button("Pause", self._turn)
+                    plain_button("Leave for good", self._leave)
+                self._told = ui.label("").classes("fg-small").props('role="status"')
+            with ui.element("section").classes("fg-card"):
+                self._budget = ui.html("", sanitize=False)
+                with ui.element("div").classes("fg-fields"):
+                    self._cap = ui.number("cap per epoch", value=float(control.cap), min=0.01, step=0.5)
+                    self._cap.props("outlined dense hide-bottom-space")
+                    plain_button("Change the cap", self._change)
+                ui.label(
+                    "The most epsilon per epoch. No message can change it; it is kept in this owner's file."
+                ).classes("fg-small")
+        with ui.element("section").classes("fg-card"):
+            ui.html("Who asked what", sanitize=False, tag="h2")
+            self._entries = ui.html("", sanitize=False).classes("fg-scroll")
+
+    async def refresh(self) -> None:
+        """Show how things are now."""
+        with telling(self._tell):
+            self._require_open()
+            spent, entries = await asyncio.to_thread(self._control.account)
+            cap = self._control.cap
+            left = max(0.0, float(cap) - float(spent))
+            _set(self._budget, gauge(f"epsilon {left:g} of {cap} left in this epoch", left=left, whole=float(cap)))
+            _set(self._entries, _table(entries))
+            word = "takes part" if self._control.runs else "paused"
+            _set(self._state, f'<p class="fg-number">{word}</p>')
+            self._pause.text = "Pause" if self._control.runs else "Resume"
+
+    async def _turn(self) -> None:
+        with telling(self._tell):
+            self._require_open()
+            await (self._control.pause() if self._control.runs else self._control.resume())
+        await self.refresh()
+
+    async def _leave(self) -> None:
+        with telling(self._tell):
+            self._require_open()
+            self._tell("Gone; this owner's process ends. Its ledger stays.")
+            await self._control.leave()
+
+    async def _change(self) -> None:
+        with telling(self._tell):
+            self._require_open()
+            await asyncio.to_thread(self._control.set_cap, self._cap.value)
+            self._tell("The cap is changed, here and in the owner's file.")
+        await self.refresh()
+
+    def _tell(self, text: str) -> None:
+        self._told.text = text
+
+    def _require_open(self) -> None:
+        if not self._sessions.is_open(self._session):
+            raise SignedOut
+
+
+def _set(place: ui.html, content: str) -> None:
+    if place.content != content:
+        place.content = content
+
+
+def _table(entries: Sequence[Entry]) -> str:
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("when", "epoch", "purpose", "question", "epsilon"))
+    rows = "".join(
+        f"<tr><td>{escape(each.at)}</td><td>{each.epoch}</td><td>{escape(each.purpose)}</td>"
+        f"<td>{escape(each.question)}</td><td>{each.epsilon}</td></tr>"
+        for each in entries[:SHOWN]
+    )
+    more = f'<p class="fg-small">and {len(entries) - SHOWN} earlier ones</p>' if len(entries) > SHOWN else ""
+    return f'<table class="fg-table"><tr>{head}</tr>{rows}</table>{more}' if entries else "<p>Nobody, yet.</p>"

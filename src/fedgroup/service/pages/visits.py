@@ -1,0 +1,84 @@
+"""A visit: one open page of somebody who is signed in, and what it may do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+
+from fedgroup.service.accounts import Service
+from fedgroup.service.asked import PlanAsked, QuestionAsked
+from fedgroup.service.pages.sessions import SESSION, Session, Sessions, random_name
+from fedgroup.service.questions import PLAN
+from fedgroup.service.shown import ExpectationShown
+from fedgroup.storage.provider_state import Question, User
+
+
+class SignedOut(Exception):  # noqa: N818  a turn of events, not an error
+    """The session ended, or its token did."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """What all pages of an application share."""
+
+    service: Service
+    sessions: Sessions
+    outlines: Mapping[str, Any] | None = None
+    tiles: str | None = None
+
+    async def visit(self, request: Request) -> Visit | None:
+        """Return the visit of whoever sends a request, if signed in."""
+        session = self.sessions.find(request.session.get(SESSION))
+        visit = None if session is None else Visit(self, session)
+        return None if visit is None or await visit.known() is None else visit
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One open page: everything it does is done as the user of its session's token, if that still is one."""
+
+    door: Door
+    session: Session
+
+    @property
+    def service(self) -> Service:
+        return self.door.service
+
+    async def known(self) -> User | None:
+        """Return whose page this is, while the session lasts."""
+        if not self.door.sessions.is_open(self.session):
+            return None
+        return await asyncio.to_thread(self.service.state.user_of, self.session.token)
+
+    async def user(self) -> User:
+        """Return whose page this is, or say that nobody is signed in any more."""
+        found = await self.known()
+        if found is None:
+            raise SignedOut
+        return found
+
+    async def ask(self, asked: QuestionAsked) -> Question:
+        """Ask as the HTTP API does: counted, charged, kept."""
+        user = await self.user()
+        self.service.rates.take(user)
+        return await self.service.questions.ask(user, asked, key=random_name())
+
+    async def expect(self, asked: QuestionAsked) -> ExpectationShown:
+        """Return what an answer would be like; nothing is spent."""
+        return await self.service.questions.expect(await self.user(), asked)
+
+    async def regroup(self, asked: PlanAsked) -> Question:
+        """Make a new plan, as an operator."""
+        user = await self.user()
+        self.service.rates.take(user)
+        return await self.service.questions.regroup(user, asked, key=random_name())
+
+    async def history(self, most: int) -> list[Question]:
+        """Return the user's own latest questions, the newest first."""
+        user = await self.user()
+        found = await asyncio.to_thread(self.service.state.questions_of, user.name, most=most)
+        return [question for question in found if PLAN not in question.request]

@@ -1,0 +1,46 @@
+"""Masked answers of many live rounds scatter as their intervals say: by the law of heard / t whole noises."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+
+import numpy as np
+from live_world import World, count, until
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.live.running import running_provider
+from fedgroup.messages import Answer
+
+EPSILON = Epsilon.of(0.5)
+ROUNDS, AT_ONCE = 500, 20
+
+
+def test_masked_answers_have_the_variance_of_their_law(world_of: Callable[..., World]) -> None:
+    """Five owners, of whom one may collude and one be silent: t = 3, and five shares make 5/3 noises.
+
+    Chance of a false alarm: about 10^-5 for each of the three (4.4 standard deviations or more).
+    """
+    world = world_of(5)
+    answers = asyncio.run(_answers(world))
+    assert {(answer.heard, answer.missing, answer.noises) for answer in answers} == {(5, 0, 5 / 3)}
+    errors = np.array([answer.value - world.everybody for answer in answers])
+    q = math.exp(-float(EPSILON))
+    variance = 5 / 3 * 2 * q / (1 - q) ** 2
+    assert abs(errors.mean()) < 4.4 * math.sqrt(variance / ROUNDS)
+    assert 0.6 < errors.var() / variance < 1.5  # 0.09 is the standard deviation of this ratio
+    inside = sum(answer.interval[0] <= world.everybody <= answer.interval[1] for answer in answers)
+    assert inside >= 0.95 * ROUNDS - 4.4 * math.sqrt(0.05 * 0.95 * ROUNDS)
+    assert set(world.all_spent().values()) == {ROUNDS * EPSILON.nano}
+
+
+async def _answers(world: World) -> list[Answer]:
+    async with running_provider(world.config) as up:
+        world.start_owners()
+        await until(lambda: len(up.provider.desk.present) == world.owners)
+        answers: list[Answer] = []
+        while len(answers) < ROUNDS:
+            asked = (up.provider.ask(count(EPSILON), method="cohorts", fresh=True) for _ in range(AT_ONCE))
+            answers += await asyncio.gather(*asked)
+        return answers

@@ -1,0 +1,99 @@
+"""Certificates are verified once a minute and by the newest list: a revocation counts at the next look."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fedgroup.errors import ProtocolViolation
+from fedgroup.identity import Authority, Certificate, Identity, Trust
+from fedgroup.identity.own import write_answer, write_request
+from fedgroup.live import vouching
+from fedgroup.live.config import OwnerConfig, read_config
+from fedgroup.live.running import open_node
+from fedgroup.live.trial import make_trial
+from fedgroup.live.vouching import Vouching
+
+
+class Federation:
+    """An authority, what it issued, and how often somebody really verified."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.authority = Authority.create(folder / "authority", "city")
+        self.verified = 0
+        usual = Trust.verify
+
+        def counted(trust: Trust, der: bytes, **role: Any) -> Certificate:
+            self.verified += 1
+            return usual(trust, der, **role)
+
+        monkeypatch.setattr(Trust, "verify", counted)
+
+    def owner(self, name: str) -> bytes:
+        request = write_request(self.folder / name, name, "owner")
+        write_answer(self.folder / name, self.authority.issue(request), Trust.load(self.folder / "authority"))
+        return Identity.load(self.folder / name).certificate.der
+
+    def vouching(self) -> Vouching:
+        return Vouching(Trust.load(self.folder / "authority"))
+
+
+@pytest.fixture
+def federation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Federation:
+    return Federation(tmp_path, monkeypatch)
+
+
+def test_what_is_good_is_verified_once(federation: Federation) -> None:
+    ann, believed = federation.owner("ann"), federation.vouching()
+    assert [believed.verify(ann).name for _ in range(5)] == ["ann"] * 5
+    assert federation.verified == 1
+
+
+def test_a_revocation_counts_at_the_next_look(federation: Federation) -> None:
+    ann, bob, believed = federation.owner("ann"), federation.owner("bob"), federation.vouching()
+    believed.verify(ann)
+    federation.authority.revoke("ann")
+    with pytest.raises(ProtocolViolation):
+        believed.verify(ann)
+    assert believed.verify(bob).name == "bob"
+
+
+def test_a_list_that_changed_before_the_first_look_is_seen(federation: Federation) -> None:
+    ann, believed = federation.owner("ann"), federation.vouching()
+    federation.authority.revoke("ann")
+    with pytest.raises(ProtocolViolation):
+        believed.verify(ann)
+
+
+def test_connections_learn_of_a_new_list_also_when_somebody_saw_it_first(
+    federation: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, believed = federation.owner("ann"), federation.vouching()
+    given: list[Trust] = []
+    monkeypatch.setattr(vouching, "REFRESH_S", 0.01)
+    monkeypatch.setattr(vouching, "refresh", lambda context, trust: given.append(trust))
+
+    async def story() -> None:
+        task = asyncio.create_task(believed.keep_fresh([ssl.create_default_context()]))
+        await asyncio.sleep(0.05)
+        assert given == []
+        federation.authority.revoke("ann")
+        with pytest.raises(ProtocolViolation):
+            believed.verify(ann)
+        await asyncio.sleep(0.1)
+        task.cancel()
+
+    asyncio.run(story())
+    assert given == [believed.trust]
+
+
+def test_owners_of_one_process_share_what_they_verified(tmp_path: Path) -> None:
+    trial, known = make_trial(tmp_path / "trial", owners=3, seed=1), dict[Path, Vouching]()
+    opened = [open_node(read_config(file, OwnerConfig), new_ledger=True, known=known) for file in trial.owners]
+    assert len({id(each[2]) for each in opened}) == 1
+    assert list(known) == [(tmp_path / "trial" / "authority").resolve()]

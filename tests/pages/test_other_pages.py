@@ -1,0 +1,88 @@
+"""The pages about the federation and to learn on."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from page_steps import ask, ready
+from playwright.sync_api import expect
+
+from fedgroup.service.metrics import Metrics
+from fedgroup.service.pages.learn import TRUST, example_answers
+
+MEANS = Path(__file__).parents[2] / "docs" / "data" / "trust-means.csv"
+
+
+def test_users_see_counts_and_sizes_and_no_names(here, opened, picture):
+    page = opened(token=here.new_user()[1])
+    ready(page)
+    ask(page)
+    page.get_by_role("link", name="Federation").click()
+    expect(page.get_by_text("6 here")).to_be_visible()
+    expect(page.get_by_text("Guarantee:")).to_be_visible()
+    text = page.locator(".fg-main").inner_text()
+    assert "owner-" not in text
+    assert page.locator("meter").count() == 1
+    assert page.get_by_role("img", name="questions in each minute").is_visible()
+    assert page.get_by_role("button", name="Group anew").count() == 0
+    picture(page)
+
+
+def test_operators_see_names_and_group_anew(here, opened, picture):
+    name, token = here.new_user(role="operator")
+    page = opened(token=token)
+    page.goto(f"{here.url}federation")
+    expect(page.get_by_text("owner-0, owner-1")).to_be_visible()
+    page.get_by_role("button", name="Group anew").click()
+    expect(page.get_by_text(re.compile("Done: .* groups"))).to_be_visible()
+    assert here.tell("spent", name) == pytest.approx(0.3)
+    picture(page)
+
+
+def test_the_learn_page_draws_an_example_of_every_method(here, opened, picture):
+    page = opened(token=here.new_user()[1])
+    page.goto(f"{here.url}learn")
+    table = page.locator("table")
+    expect(table.locator("tr")).to_have_count(5)
+    first = table.inner_text()
+    page.get_by_role("button", name="Draw again").click()
+    expect(table).not_to_have_text(first)
+    picture(page)
+    page.get_by_role("link", name="All guarantees").click()
+    expect(page.get_by_text("Guarantees").first).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["federation", "learn"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_they_fit_on_a_phone(here, opened, path, dark, picture):
+    page = opened(token=here.new_user()[1], viewport={"width": 390, "height": 844}, dark=dark)
+    page.goto(f"{here.url}{path}")
+    expect(page.locator("h1")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    picture(page)
+
+
+def test_the_chart_shows_what_was_measured():
+    with MEANS.open() as file:
+        found = {row["method"]: float(row["mae"]) for row in csv.DictReader(file) if row["data"] == "New York"}
+    assert {told: error for _, told, error, _ in TRUST} == {told: round(found[told], 1) for _, told, _, _ in TRUST}
+
+
+def test_examples_are_drawn_anew_each_time():
+    truth, answers = example_answers()
+    assert truth > 0
+    assert set(answers) == {"dp", "fedgroup", "cohorts", "mpc"}
+    assert any(example_answers()[1] != answers for _ in range(3))
+
+
+def test_questions_are_counted_by_the_minute():
+    now = [1000.0]
+    metrics = Metrics(lambda: now[0])
+    metrics.count_question("dp", "answered", 0.5)
+    now[0] += 61
+    metrics.count_question("dp", "answered", 0.1)
+    metrics.count_question("dp", "failed", 0.3)
+    assert metrics.by_minute(3) == [(0, None), (1, 0.5), (2, 0.2)]
