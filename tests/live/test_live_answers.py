@@ -178,6 +178,22 @@ def test_the_same_question_is_free_until_somebodys_data_changes(city: Callable[.
     run(story())
 
 
+def test_an_owner_lost_in_the_middle_is_missing(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(4) as here:
+            node = here.owners["owner-2"].node
+
+            def lost(sender: str, message: Any) -> Any:
+                here.owners["owner-2"].link.drop()
+                return []
+
+            node.receive = lost
+            answer = await here.provider.ask(count(), method="dp")
+            assert (answer.owners, answer.heard, answer.missing) == (4, 3, 1)
+
+    run(story())
+
+
 def test_exhausted_owners_refuse_and_count_as_missing(city: Callable[..., Any]) -> None:
     async def story() -> None:
         async with city(3, cap=1.0) as here:

@@ -22,10 +22,11 @@ _HOME = {
     "secure-sum": "fedgroup.bench.secure_sum",
     "silos": "fedgroup.bench.silos",
     "live": "fedgroup.bench.live",
+    "page": "fedgroup.bench.page",
 }
 
 NAMES = tuple(_HOME)
-_NEEDY = ("gpu", "silos", "live")
+_NEEDY = ("gpu", "silos", "live", "page")
 """Benches that do not run everywhere."""
 
 

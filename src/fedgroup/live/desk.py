@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, get_args
 
@@ -43,14 +44,17 @@ class Desk:
         self._board = Switchboard()
         self._arrived = asyncio.Condition()
         self._quiet: set[str] = set()
-        self._looked_at = -_LOOK_AGAIN_S
+        self._shown: dict[str, bytes] = {}
+        self._looked_at = time.monotonic()
         self.certificates: dict[str, bytes] = {}
         self.arrivals: dict[str, int] = {}
         self.refused_messages = 0
 
     @property
     def present(self) -> set[str]:
-        """The owners that are here, by the names in their certificates."""
+        """The owners that are here, by the names in their certificates, as far as these hold."""
+        if time.monotonic() - self._looked_at >= _LOOK_AGAIN_S:
+            self._look_again()
         return set(self.certificates)
 
     async def listen(self) -> None:
@@ -71,30 +75,39 @@ class Desk:
         if presence.owner != owner:
             raise ProtocolViolation("an owner speaks for itself only")
         if presence.here:
-            if self._verify(presence.certificate).name != owner:
-                raise ProtocolViolation("an owner shows its own certificate")
-            self.certificates[owner] = presence.certificate
-            self.arrivals[owner] = self.arrivals.get(owner, 0) + 1  # each time it may have forgotten its groups
-            log.info("connected", extra={"owner": owner})
-        elif self.certificates.pop(owner, None) is not None:
-            self._board.owner_gone(owner)
-            log.info("lost", extra={"owner": owner})
+            self._shown[owner] = presence.certificate
+            self._admit(owner)
+        else:
+            self._shown.pop(owner, None)
+            self._dismiss(owner)
         async with self._arrived:
             self._arrived.notify_all()
 
-    def _drop_the_revoked(self) -> None:
-        """Look at all certificates again, once a second at most: revoked ones are as good as gone."""
-        now = asyncio.get_running_loop().time()
-        if now - self._looked_at < _LOOK_AGAIN_S:
-            return
-        self._looked_at = now
-        for owner, certificate in list(self.certificates.items()):
+    def _admit(self, owner: str) -> None:
+        if self._verify(self._shown[owner]).name != owner:
+            raise ProtocolViolation("an owner shows its own certificate")
+        self.certificates[owner] = self._shown[owner]
+        self.arrivals[owner] = self.arrivals.get(owner, 0) + 1  # each time it may have forgotten its groups
+        log.info("connected", extra={"owner": owner})
+
+    def _dismiss(self, owner: str) -> None:
+        if self.certificates.pop(owner, None) is not None:
+            self._board.owner_gone(owner)
+            log.info("lost", extra={"owner": owner})
+
+    def _look_again(self) -> None:
+        """Look at the certificates of all who are connected: some may hold no more, some hold again.
+
+        A list of revocations that ran out makes everybody doubtful until a new one is there.
+        """
+        self._looked_at = time.monotonic()
+        for owner, certificate in self._shown.items():
             try:
                 self._verify(certificate)
+                if owner not in self.certificates:
+                    self._admit(owner)
             except FedgroupError:
-                log.warning("a certificate does not hold any more", extra={"owner": owner})
-                del self.certificates[owner]
-                self._board.owner_gone(owner)
+                self._dismiss(owner)
 
     async def until_present(self, count: int, seconds: float) -> bool:
         """Wait until so many owners are here; tell whether they are."""
@@ -106,15 +119,21 @@ class Desk:
         return True
 
     async def ask(
-        self, about: bytes, messages: Mapping[str, Any], kinds: tuple[type, ...], *, seconds: float
+        self,
+        about: bytes,
+        messages: Mapping[str, Any],
+        kinds: tuple[type, ...],
+        *,
+        seconds: float,
+        patient: bool = False,
     ) -> Replies:
         """Send each owner its message and return what they said about it within the time.
 
-        Who was silent all the time is asked again the next time, but not waited for until it says something.
+        Who was silent all the time is asked again the next time, but until it says something only a `patient` caller
+        waits for it as long as for others.
         """
-        self._drop_the_revoked()
         encoded = _encoded_once(messages, self._encode)
-        with self._board.expecting(about, kinds, messages, quiet=self._quiet) as replies:
+        with self._board.expecting(about, kinds, messages, quiet=() if patient else self._quiet) as replies:
             await self._link.send_many(encoded)
             for owner in set(messages) - self.present:
                 replies.give_up_on(owner)

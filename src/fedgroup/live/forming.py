@@ -93,7 +93,7 @@ class Forming:
     async def _vectors(self, epsilon: Epsilon, grid: tuple[int, int]) -> tuple[NoisyVectors, list[str]]:
         asked = Describe(secrets.token_bytes(16), grid[0], grid[1], epsilon.nano)
         everyone = dict.fromkeys(sorted(self._desk.present), asked)
-        replies = await self._desk.ask(asked.round, everyone, (Described,), seconds=self._seconds)
+        replies = await self._desk.ask(asked.round, everyone, (Described,), seconds=self._seconds, patient=True)
         names = sorted(name for name, said in replies.said.items() if len(said.counts) == grid[0] * grid[1])
         if not names:
             raise TooFewHeard(heard=0, needed=1)
@@ -144,12 +144,12 @@ class Forming:
             )
             for position, name in enumerate(group.members)
         }
-        replies = await self._desk.ask(group.name.encode(), offers, (Accepted,), seconds=self._seconds)
+        replies = await self._desk.ask(group.name.encode(), offers, (Accepted,), seconds=self._seconds, patient=True)
         return replies.said
 
     async def _step(self, group: LiveGroup, message: Any, kind: type) -> dict[str, Any]:
         everyone = dict.fromkeys(group.members, message)
-        replies = await self._desk.ask(group.name.encode(), everyone, (kind,), seconds=self._seconds)
+        replies = await self._desk.ask(group.name.encode(), everyone, (kind,), seconds=self._seconds, patient=True)
         return replies.said
 
 

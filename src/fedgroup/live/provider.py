@@ -123,11 +123,12 @@ class LiveProvider:
         again = None if fresh else await self._same_again(key)
         if again is not None:
             return replace(again, seconds=time.perf_counter() - started)
+        asked = self.desk.present
         totals, tally = await self._asking.answer(
             query, plan, by=by, seconds=self.settings.seconds, may_rerun=may_rerun
         )
         note_refusals(log, tally.refused)
-        answer = self._answer(query, chosen, plan, totals, tally)
+        answer = self._answer(query, chosen, plan, totals, tally, asked=asked)
         if not tally.reruns:
             with contextlib.suppress(LedgerUnavailable):  # what is not kept is asked and paid for again
                 self._store.keep(key, tally.rounds[0], asdict(answer) | {"heard_of": sorted(tally.heard)})
@@ -234,10 +235,17 @@ class LiveProvider:
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
     def _answer(
-        self, query: RangeQuery, method: str, plan: LivePlan | None, totals: NoisyTotals, tally: Tally
+        self,
+        query: RangeQuery,
+        method: str,
+        plan: LivePlan | None,
+        totals: NoisyTotals,
+        tally: Tally,
+        *,
+        asked: set[str],
     ) -> Answer:
         reading = user.read(query, totals)
-        roster = self.desk.present | tally.heard | (set() if plan is None else plan.meant_for)
+        roster = asked | tally.heard | (set() if plan is None else plan.meant_for)
         mode = None if plan is None else plan.mode
         cost = float(query.epsilon * (1 + tally.reruns))
         trust = TRUST["dp"] if mode is None else TRUST[mode].format(self.settings.masks.colluders)

@@ -10,6 +10,8 @@ from typing import Any
 
 from fedgroup.messages.said import Refused
 
+MOMENT_S = 0.25
+
 
 class Replies:
     """What owners answered to one thing that was asked: the first reply of each that was asked, and nothing else."""
@@ -17,11 +19,11 @@ class Replies:
     def __init__(self, expected: Collection[str], *, quiet: Collection[str] = ()) -> None:
         self.silent = set(expected)
         self._waited_for = self.silent.difference(quiet) or set(expected)
+        self._enough_in = asyncio.Event()
         self._all_in = asyncio.Event()
         self.said: dict[str, Any] = {}
         self.refused: dict[str, str] = {}
-        if not self.silent:
-            self._all_in.set()
+        self._note()
 
     def take(self, owner: str, message: Any) -> None:
         """Keep a reply; a second one, or one of somebody who was not asked, is ignored."""
@@ -37,13 +39,21 @@ class Replies:
         """Stop waiting for an owner that is gone."""
         self.silent.discard(owner)
         self._waited_for.discard(owner)
-        if not self._waited_for:
-            self._all_in.set()
+        self._note()
 
     async def wait(self, seconds: float) -> None:
-        """Return when everybody answered, or when the time is over."""
+        """Return when everybody answered, or when the time is over; quiet owners get a moment more than the others."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._all_in.wait(), max(seconds, 0.0))
+            async with asyncio.timeout(max(seconds, 0.0)):
+                await self._enough_in.wait()
+                async with asyncio.timeout(MOMENT_S):
+                    await self._all_in.wait()
+
+    def _note(self) -> None:
+        if not self._waited_for:
+            self._enough_in.set()
+        if not self.silent:
+            self._all_in.set()
 
 
 class Switchboard:
