@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
-from fedgroup.identity import LETTER_BYTES, SEAL_BYTES, Identity, context_of, padded, unpadded
+from fedgroup.identity import SEAL_BYTES, Identity, context_of
 from fedgroup.messages.said import Letter
 
 ROUND = bytes(range(16))
@@ -129,25 +129,7 @@ def test_different_parts_make_different_contexts(one, two):
     assert (context_of("p", *one) == context_of("p", *two)) == (one == two)
 
 
-@given(st.binary(max_size=LETTER_BYTES - 2))
-def test_padded_texts_have_one_length_and_come_back(text):
-    assert len(padded(text)) == LETTER_BYTES
-    assert unpadded(padded(text)) == text
-
-
-def test_a_padded_letter_fits_its_message(ann, bob):
-    sealed = ann.seal(bob.certificate, CONTEXT, padded(TEXT))
-    assert len(sealed) == LETTER_BYTES + SEAL_BYTES
-    assert Letter(ROUND, sealed).sealed == sealed
-
-
-@pytest.mark.parametrize("text", [b"", b"\0", b"\0\1", b"\0\0\0\1", b"\0\1ab", b"\xff\xff" + bytes(100)])
-def test_what_was_not_padded_so_is_a_violation(text):
-    with pytest.raises(ProtocolViolation):
-        unpadded(text)
-
-
-@pytest.mark.parametrize(("length", "size"), [(255, 256), (1, 2), (0, 1), (0, 70_000)])
-def test_what_does_not_fit_is_not_padded(length, size):
-    with pytest.raises(InvalidInput):
-        padded(bytes(length), size)
+def test_letters_of_equal_texts_are_equally_long_and_fit_their_message(ann, bob):
+    sealed = ann.seal(bob.certificate, CONTEXT, bytes(18))
+    assert len(sealed) == 18 + SEAL_BYTES
+    assert Letter(bytes(16), sealed).sealed == sealed

@@ -18,7 +18,6 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import SiloUnavailable
 from fedgroup.live.desk import Desk
 from fedgroup.live.owner import run_owner
-from fedgroup.live.plans import MaskTerms
 from fedgroup.live.provider import LiveProvider, LiveSettings
 from fedgroup.messages import RangeQuery
 from fedgroup.owner.counting import count_vectors, total_units
@@ -27,6 +26,7 @@ from fedgroup.owner.policy import Policy
 from fedgroup.owner.records import Records
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.secure.round import MaskSettings
 from fedgroup.space import Box, Grid, PublicMap
 from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
@@ -135,7 +135,7 @@ def city(tmp_path: Path) -> Callable[..., Any]:
     ) -> AsyncIterator[City]:
         hub, state = MemoryHub(), ProviderState(tmp_path / "provider.db")
         desk = Desk(hub.provider(), encode=encode, decode=decode, verify=believed)
-        settings = LiveSettings("city", MAP, Protection(), MaskTerms(1, dropouts), cohort_size=4, seconds=seconds)
+        settings = LiveSettings("city", MAP, Protection(), MaskSettings(1, dropouts), cohort_size=4, seconds=seconds)
         async with AsyncExitStack() as stack:
             listening = asyncio.create_task(desk.listen())
             stack.push_async_callback(_ended, listening)

@@ -15,7 +15,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.identity import Identity, Trust
 from fedgroup.live.running import RunningProvider, running_provider
 from fedgroup.messages.asked import Ask, Check
-from fedgroup.messages.said import Letter, Masked, Noisy, Partial, Presence, Ready
+from fedgroup.messages.said import Letter, Masked, Noisy, Presence, Ready
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.transport.codec import decode, encode
 from fedgroup.transport.connection import BrokerAddress, Connection
@@ -128,7 +128,7 @@ def test_malformed_oversized_foreign_replayed_and_early_messages_change_nothing(
 def wrong_answers(intruder: Intruder, ask: Ask, right: bytes) -> list[Any]:
     """Return what is no answer of this owner to this question, though some of it looks like one."""
     earlier = [Noisy(old.round, [5], [0]) for old in intruder.heard[:-1] if isinstance(old, Ask)]
-    foreign = [ask, Letter(ask.round, b"sealed"), Partial(ask.round, 1, [5]), Presence("owner-000", here=False)]
+    foreign = [ask, Letter(ask.round, b"sealed"), Presence("owner-000", here=False)]
     unfit = [Masked(os.urandom(16), [5]), Ready(os.urandom(16)), Noisy(os.urandom(16), [5], [0])]
     broken = [b"", b"\xc1", right[:-1], right + b"\0", bytes(100), os.urandom(200), b"\x81" * 5_000]
     spelled = [right.replace(b"Noisy", b"Nosiy"), right.replace(b"\xa1v\x01", b"\xa1v\x02")]

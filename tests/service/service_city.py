@@ -16,7 +16,6 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import ProtocolViolation, SiloUnavailable
 from fedgroup.live.desk import Desk
 from fedgroup.live.owner import run_owner
-from fedgroup.live.plans import MaskTerms
 from fedgroup.live.provider import LiveProvider, LiveSettings
 from fedgroup.messages import RangeQuery
 from fedgroup.owner.node import OwnerNode
@@ -26,6 +25,7 @@ from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.secure.pair_keys import OwnerKey
+from fedgroup.secure.round import MaskSettings
 from fedgroup.space import Box, PublicMap
 from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
@@ -149,7 +149,7 @@ async def open_city(
     """Run a federation while the context lasts."""
     hub, state = MemoryHub(), ProviderState(folder / "provider.db")
     desk = Desk(hub.provider(), encode=encode, decode=decode, verify=believed)
-    settings = LiveSettings("city", MAP, Protection(), MaskTerms(1, dropouts), cohort_size=4, seconds=seconds)
+    settings = LiveSettings("city", MAP, Protection(), MaskSettings(1, dropouts), cohort_size=4, seconds=seconds)
     async with AsyncExitStack() as stack:
         stack.callback(state.close)
         stack.push_async_callback(ended, asyncio.create_task(desk.listen()))

@@ -7,11 +7,10 @@ from fedgroup.identity.authority import Authority
 from fedgroup.identity.certificate import Certificate
 from fedgroup.identity.naming import Role
 from fedgroup.identity.own import Identity
-from fedgroup.identity.sealing import LETTER_BYTES, SEAL_BYTES, context_of, padded, unpadded
+from fedgroup.identity.sealing import SEAL_BYTES, context_of
 from fedgroup.identity.trust import Trust
 
 __all__ = [
-    "LETTER_BYTES",
     "SEAL_BYTES",
     "Authority",
     "Certificate",
@@ -19,6 +18,4 @@ __all__ = [
     "Role",
     "Trust",
     "context_of",
-    "padded",
-    "unpadded",
 ]

@@ -5,7 +5,7 @@ Requires:  both certificates were returned by `Trust.verify` (or are one's own),
 Guarantee: a letter opens only for the receiver, only as from the sender, only in the context it was sealed for, and
            only if no byte was changed; federation, both names and both keys are bound to it. Security: `hpke.py`.
 Not given: see `hpke.py`: no forward secrecy towards the receiver, no proof to third parties, no protection against a
-           letter being sent again or held back. Length shows: `padded` makes letters of equal length.
+           letter being sent again or held back. Length shows: letters are made equally long by who writes them.
 Proof:     docs/guarantees.md#identity
 """
 
@@ -15,9 +15,6 @@ from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.identity import hpke
 from fedgroup.identity.certificate import Certificate
 from fedgroup.secure.pair_keys import OwnerKey
-
-LETTER_BYTES = 256
-"""What `padded` makes of every `Partial`: its sealed letter has LETTER_BYTES + SEAL_BYTES bytes."""
 
 _VERSION = b"\x01"
 _LABEL = b"fedgroup letter v1"
@@ -46,21 +43,6 @@ def opened(key: OwnerKey, sender: Certificate, receiver: Certificate, context: b
 def context_of(purpose: str, *parts: bytes) -> bytes:
     """Return a context for one purpose, such as a round's id; no two lists of parts have the same one."""
     return _joined(purpose.encode(), *parts)
-
-
-def padded(plain: bytes, size: int = LETTER_BYTES) -> bytes:
-    """Return `plain` in exactly `size` bytes: two of length, the text, zeros."""
-    if not 2 <= size <= 1 << 16 or len(plain) > size - 2:
-        raise InvalidInput(f"at most {size - 2} bytes can be padded to {size}, got {len(plain)}")
-    return (len(plain).to_bytes(2, "big") + plain).ljust(size, b"\0")
-
-
-def unpadded(text: bytes) -> bytes:
-    """Return what was padded."""
-    length = int.from_bytes(text[:2], "big")
-    if len(text) < 2 or length > len(text) - 2 or any(text[2 + length :]):
-        raise ProtocolViolation("a letter is padded with zeros after its text")
-    return text[2 : 2 + length]
 
 
 def _are_two_owners(sender: Certificate, receiver: Certificate) -> bool:

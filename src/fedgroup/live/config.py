@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.live.plans import MaskTerms
 from fedgroup.live.provider import LiveSettings
 from fedgroup.owner.policy import Policy
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
+from fedgroup.secure.round import MaskSettings
 from fedgroup.space import Box, PublicMap
 
 try:
@@ -105,7 +105,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
             self.federation.name,
             self.federation.public_map,
             self.federation.protection,
-            MaskTerms(answers.colluders, answers.dropouts),
+            MaskSettings(answers.colluders, answers.dropouts),
             cohort_size=answers.cohort_size,
             seconds=answers.seconds,
         )

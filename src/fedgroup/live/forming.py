@@ -13,7 +13,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard
 from fedgroup.live.comparing import Comparing
 from fedgroup.live.desk import Desk
-from fedgroup.live.plans import LiveGroup, LivePlan, MaskTerms, Roster, cohorts_of
+from fedgroup.live.plans import LiveGroup, LivePlan, Roster, cohorts_of
 from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.messages.asked import Describe, Offer, Reveal, Seal
 from fedgroup.messages.said import Accepted, Described, Revealed, Sealed
@@ -21,6 +21,7 @@ from fedgroup.privacy.release import scale_of_noise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import COMPARED, GroupingSettings
+from fedgroup.secure.round import MaskSettings
 from fedgroup.space import PublicMap
 
 ATTEMPTS = 3
@@ -39,7 +40,7 @@ class Forming:
         self._provider = Provider()
 
     async def by_similarity(
-        self, settings: GroupingSettings, *, epsilon: Epsilon, grid: tuple[int, int], mode: str, terms: MaskTerms
+        self, settings: GroupingSettings, *, epsilon: Epsilon, grid: tuple[int, int], mode: str, terms: MaskSettings
     ) -> LivePlan:
         """Ask every owner for its noisy vector, group them, and form the groups.
 
@@ -84,7 +85,7 @@ class Forming:
             private=True,
         )
 
-    async def by_chance(self, method: str, size: int, terms: MaskTerms) -> LivePlan:
+    async def by_chance(self, method: str, size: int, terms: MaskSettings) -> LivePlan:
         """Form masked cohorts of owners in random order; costs nothing, says nothing about anybody's data."""
         plan_id, rosters = secrets.token_hex(8), _cohorts(self._desk.present, size)
         groups = await self.formed(plan_id, rosters, terms=terms)
@@ -101,7 +102,7 @@ class Forming:
         scale = scale_of_noise(self._protection.of_histogram(), epsilon)
         return NoisyVectors(counts, self._map.grid(*grid), scale, epsilon), names
 
-    async def formed(self, plan_id: str, rosters: Sequence[Roster], *, terms: MaskTerms) -> list[LiveGroup]:
+    async def formed(self, plan_id: str, rosters: Sequence[Roster], *, terms: MaskSettings) -> list[LiveGroup]:
         """Return the groups that came about, of the rosters wished for."""
         turn = asyncio.Semaphore(_AT_ONCE)
 
@@ -112,19 +113,19 @@ class Forming:
         found = await asyncio.gather(*(one(i, roster) for i, roster in enumerate(rosters)))
         return [group for group in found if group is not None]
 
-    async def _form(self, name: str, roster: tuple[str, ...], *, mode: str, terms: MaskTerms) -> LiveGroup | None:
+    async def _form(self, name: str, roster: tuple[str, ...], *, mode: str, terms: MaskSettings) -> LiveGroup | None:
         for attempt in range(ATTEMPTS):
             roster = tuple(owner for owner in roster if owner in self._desk.present)
             if len(roster) < 2:
                 return None
-            group = LiveGroup(f"{name}.{attempt}", mode, roster, terms.of(len(roster)))
+            group = LiveGroup(f"{name}.{attempt}", mode, roster, terms.terms(len(roster)))
             agreed = await self._agreed(group, terms)
             if agreed == set(roster):
                 return group
             roster = tuple(owner for owner in roster if owner in agreed)
         return None
 
-    async def _agreed(self, group: LiveGroup, terms: MaskTerms) -> set[str]:
+    async def _agreed(self, group: LiveGroup, terms: MaskSettings) -> set[str]:
         """Return who agreed; when all did, the group is sealed."""
         accepted = await self._offered(group, terms)
         if set(accepted) != set(group.members):
@@ -136,7 +137,7 @@ class Forming:
         numbers = [revealed[name].number for name in group.members]
         return set(await self._step(group, Seal(group.name, numbers), Sealed))
 
-    async def _offered(self, group: LiveGroup, terms: MaskTerms) -> dict[str, Any]:
+    async def _offered(self, group: LiveGroup, terms: MaskSettings) -> dict[str, Any]:
         certificates = [self._desk.certificates.get(name, b"") for name in group.members]
         offers = {
             name: Offer(

@@ -7,27 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fedgroup.errors import InvalidInput
 from fedgroup.secure.terms import MaskedTerms
-
-
-@dataclass(frozen=True)
-class MaskTerms:
-    """What masked groups withstand: colluding members, and a share of silent ones."""
-
-    colluders: int = 1
-    dropouts: float = 0.1
-
-    def __post_init__(self) -> None:
-        if self.colluders < 1 or not 0 <= self.dropouts < 1:
-            raise InvalidInput("colluders are at least 1, dropouts a share from 0 to below 1")
-
-    def of(self, members: int) -> MaskedTerms:
-        """Return the terms of a group of so many members, as its owners compute them."""
-        return MaskedTerms(members, min(self.colluders, max(members - 1, 0)), self.silent(members))
-
-    def silent(self, members: int) -> int:
-        return math.ceil(self.dropouts * members) if members > 1 else 0
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,14 @@ from fedgroup.live.asking import Asking, Tally
 from fedgroup.live.desk import Desk
 from fedgroup.live.forming import Forming
 from fedgroup.live.logs import note_refusals
-from fedgroup.live.plans import LivePlan, MaskTerms, Roster
+from fedgroup.live.plans import LivePlan, Roster
 from fedgroup.messages import Answer, ExpectedError, NoisyTotals, RangeQuery
 from fedgroup.messages.asked import Check, Leave
 from fedgroup.messages.said import Checked
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.secure.round import MaskSettings
 from fedgroup.space import PublicMap
 from fedgroup.space.ranges import canonical_range
 from fedgroup.user import role as user
@@ -50,7 +51,7 @@ class LiveSettings:
     federation: str
     public_map: PublicMap
     protection: Protection
-    masks: MaskTerms = field(default_factory=MaskTerms)
+    masks: MaskSettings = field(default_factory=MaskSettings)
     cohort_size: int = 50
     seconds: float = 10.0
 

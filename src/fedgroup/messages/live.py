@@ -2,7 +2,7 @@
 
     provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Check, Relay, Leave
     owner -> provider    Described, Accepted, Revealed, Sealed, Noisy, Ready, Masked, Checked, Relayed, Refused
-    owner -> owner       Partial, sealed end to end: broker and provider see its ciphertext only
+    owner -> owner       Letter, sealed end to end: broker and provider see ciphertext only
     anyone               Presence, retained: an owner is here or gone
 
 A round id names one release for ever: a repeat gets the bytes of the first time, or a refusal. Refusals say why in one
@@ -21,7 +21,6 @@ from fedgroup.messages.said import (
     Letter,
     Masked,
     Noisy,
-    Partial,
     Presence,
     Ready,
     Refused,
@@ -33,5 +32,5 @@ from fedgroup.messages.said import (
 ToOwner = Describe | Offer | Reveal | Seal | Ask | Go | Check | Relay | Leave | Letter
 FromOwner = Described | Accepted | Revealed | Sealed | Noisy | Ready | Masked | Checked | Relayed | Refused
 
-WIRE: dict[str, type] = {one.__name__: one for one in (*get_args(ToOwner), *get_args(FromOwner), Presence, Partial)}
+WIRE: dict[str, type] = {one.__name__: one for one in (*get_args(ToOwner), *get_args(FromOwner), Presence)}
 """Every class that may be decoded, by the name it travels under."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fedgroup.messages.limits import (
     MOST_CELLS,
@@ -148,23 +148,8 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Partial:
-    """An owner's exact sums for the leader of its trusted group. It travels sealed, and does not print."""
-
-    round: bytes
-    position: int
-    sums: list[int] = field(repr=False)
-
-    def __post_init__(self) -> None:
-        require_id(self.round)
-        require(0 <= self.position < MOST_MEMBERS, "a member has a position in its group")
-        require(1 <= len(self.sums) <= 2, "an answer has one or two sums")
-        require_words(self.sums)
-
-
-@dataclass(frozen=True)
 class Letter:
-    """A `Partial` for the leader, sealed; who carries it sees the two names and a fixed length."""
+    """A member's exact sums for the leader of its trusted group, sealed: others see two names and a fixed length."""
 
     round: bytes
     sealed: bytes

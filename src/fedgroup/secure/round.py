@@ -55,8 +55,11 @@ class MaskSettings:
 
     def terms(self, members: int) -> MaskedTerms:
         """Return the terms of a group of so many members; a small group withstands fewer colluders."""
-        colluders = min(self.colluders, max(members - 1, 0))
-        return MaskedTerms(members, colluders, math.ceil(self.dropouts * members) if members > 1 else 0)
+        return MaskedTerms(members, min(self.colluders, max(members - 1, 0)), self.silent(members))
+
+    def silent(self, members: int) -> int:
+        """Return how many of so many members may be silent."""
+        return math.ceil(self.dropouts * members) if members > 1 else 0
 
 
 @dataclass(frozen=True, eq=False)
