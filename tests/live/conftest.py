@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from live_keys import Keys, believed
 from live_world import Nursery, World
 
 from fedgroup.epsilon import Epsilon
@@ -32,6 +31,7 @@ from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.transport.codec import decode, encode
 from fedgroup.transport.memory import MemoryHub, MemoryOwnerLink
+from owner_keys import Keys, believed
 
 MAP = PublicMap(Box(0, 0, 10, 10))
 

@@ -18,7 +18,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from live_faults import kind_of
-from live_keys import Card, Keys, believed
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import SiloUnavailable
@@ -37,6 +36,7 @@ from fedgroup.secure.mask_graph import commitment
 from fedgroup.space import Box, Circle, Grid, PublicMap
 from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.transport.codec import decode, encode
+from owner_keys import Card, Keys, believed
 
 MAP = PublicMap(Box(0, 0, 10, 10))
 CAP = Epsilon.of(10)

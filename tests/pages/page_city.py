@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "service"))
 import service_city
 from service_city import City, FragileSilo, open_city

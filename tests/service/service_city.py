@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nacl.public
 import numpy as np
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import ProtocolViolation, SiloUnavailable
+from fedgroup.errors import SiloUnavailable
 from fedgroup.live.desk import Desk
 from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider, LiveSettings
@@ -24,51 +23,18 @@ from fedgroup.owner.records import Records
 from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.secure.pair_keys import OwnerKey
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import Box, PublicMap
 from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.transport.codec import decode, encode
 from fedgroup.transport.memory import MemoryHub
+from owner_keys import Keys, believed
 
 MAP = PublicMap(Box(0, 0, 10, 10))
 RECORDS = 40
 FARE = 2.0
 """Every owner has so many records, each with this fare."""
-
-
-@dataclass(frozen=True)
-class Card:
-    """What others know of an owner: here a name and a key, without a certificate."""
-
-    name: str
-    exchange_key: bytes
-
-
-def believed(der: bytes) -> Card:
-    name, _, key = der.partition(b"|")
-    if len(key) != 32:
-        raise ProtocolViolation("not a certificate")
-    return Card(name.decode(), key)
-
-
-class Keys:
-    """An owner's real keys."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._secret = nacl.public.PrivateKey.generate()
-        self.owner_key = OwnerKey(bytes(self._secret))
-        self.exchange_key = self.owner_key.public
-        self.der = name.encode() + b"|" + self.exchange_key
-
-    def seal(self, to: Card, context: bytes, plain: bytes) -> bytes:
-        return bytes(nacl.public.Box(self._secret, nacl.public.PublicKey(to.exchange_key)).encrypt(context + plain))
-
-    def open(self, sender: Card, context: bytes, sealed: bytes) -> bytes:
-        plain = nacl.public.Box(self._secret, nacl.public.PublicKey(sender.exchange_key)).decrypt(sealed)
-        return bytes(plain[len(context) :])
 
 
 class FragileSilo(TableSilo):

@@ -1,0 +1,34 @@
+"""Owners to talk to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from node_world import MAP, WIRE, FakeSilo, Owner
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.owner.node import OwnerNode
+from fedgroup.owner.policy import Policy
+from fedgroup.privacy.noise import SecureNoise
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.storage.owner_ledger import OwnerLedger
+from owner_keys import Keys, believed
+
+
+@pytest.fixture
+def owner_of(tmp_path: Path) -> Callable[..., Owner]:
+    def make(name: str = "a", *, cap: float = 10, silo: FakeSilo | None = None, **policy: Any) -> Owner:
+        identity, silo = Keys(name), silo or FakeSilo()
+        ledger = OwnerLedger(tmp_path / f"{name}.db")
+        ledger.set_cap(Epsilon.of(cap))
+        node = OwnerNode(
+            identity, silo, public_map=MAP, protection=Protection(), ledger=ledger, noise=SecureNoise(),
+            policy=Policy(**{"modes": ("trusted", "masked"), "trusted_with": ("*",)} | policy),
+            verify=believed, encode=WIRE.encode,
+        )  # fmt: skip
+        return Owner(node, identity, silo, ledger)
+
+    return make
