@@ -14,8 +14,9 @@ import pytest
 from live_world import Nursery, World
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import SiloUnavailable
+from fedgroup.errors import ProtocolViolation, SiloUnavailable
 from fedgroup.live.desk import Desk
+from fedgroup.live.flushing import Flushing
 from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider, LiveSettings
 from fedgroup.messages import RangeQuery
@@ -81,6 +82,13 @@ class City:
     state: ProviderState
     folder: Path
     owners: dict[str, LiveOwner] = field(default_factory=dict)
+    revoked: dict[str, set[bytes]] = field(default_factory=dict)
+
+    def vouched(self, believer: str, der: bytes) -> Any:
+        """Return what a certificate says, unless `revoked` tells that this party believes it no more."""
+        if der in self.revoked.get(believer, ()):
+            raise ProtocolViolation("revoked")
+        return believed(der)
 
     def true_count(self, query: RangeQuery, names: Any = None) -> int:
         chosen = self.owners if names is None else names
@@ -88,7 +96,9 @@ class City:
 
     async def start(self, owner: LiveOwner) -> None:
         owner.link = self.hub.owner(owner.name, owner.keys.der)
-        owner.task = asyncio.create_task(run_owner(owner.node, owner.link, decode=decode, in_thread=False))
+        owner.task = asyncio.create_task(
+            run_owner(owner.node, owner.link, decode=decode, flushing=Flushing(), in_thread=False)
+        )
         self.owners[owner.name] = owner
         await asyncio.sleep(0)
 
@@ -116,7 +126,8 @@ class City:
         defaults |= {"fewest_members": 2}
         return OwnerNode(
             keys, silo, public_map=MAP, protection=Protection(), policy=Policy(**defaults | policy), ledger=ledger,
-            noise=SecureNoise(), verify=believed, encode=encode,
+            noise=SecureNoise(), verify=lambda der: self.vouched(keys.name, der),
+            encode=encode,
         )  # fmt: skip
 
 

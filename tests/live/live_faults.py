@@ -32,16 +32,16 @@ def owner_dies(at: str, once: Path) -> None:
     """Make this process end at a moment of its owner's work."""
     kind, moment = at.split()
     now = SimpleNamespace(kind="")
-    receive, charge, reply, send = OwnerNode.receive, OwnerLedger._charge, OwnerLedger.reply_once, MqttOwnerLink.send
+    receive, charge, reply, send = OwnerNode.prepare, OwnerLedger._write, OwnerLedger.reply_once, MqttOwnerLink.send
 
     def reached(this: str) -> None:
         if (now.kind, this) == (kind, moment):
             _die(once)
 
-    def receiving(self: Any, sender: str, message: Any) -> Any:
+    def receiving(self: Any, sender: str, message: Any, **named: Any) -> Any:
         now.kind = type(message).__name__
         reached("received")
-        return receive(self, sender, message)
+        return receive(self, sender, message, **named)
 
     def charging(self: Any, *given: Any) -> Any:
         charged = charge(self, *given)
@@ -63,8 +63,8 @@ def owner_dies(at: str, once: Path) -> None:
         await send(self, to, payload)
         reached("sent")
 
-    _put(OwnerNode, receive=receiving)
-    _put(OwnerLedger, _charge=charging, reply_once=replying)
+    _put(OwnerNode, prepare=receiving)
+    _put(OwnerLedger, _write=charging, reply_once=replying)
     _put(MqttOwnerLink, send=sending)
 
 

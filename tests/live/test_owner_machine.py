@@ -77,9 +77,25 @@ class Silo:
 
 
 class FailingLedger(OwnerLedger):
-    """A ledger whose disk is full for the next transaction when `fails` says so."""
+    """A ledger whose disk is full for the next transaction when `fails` says so, and that knows what is on disk.
+
+    The system may keep anything else in memory for long: a power cut leaves what the last flush wrote.
+    """
 
     fails = False
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, flushed_later=True)
+        self.on_disk = self.files()
+
+    def flush(self) -> None:
+        if self.unflushed:
+            super().flush()
+            self.on_disk = self.files()
+
+    def files(self) -> dict[Path, bytes]:
+        log = self.path.with_name(f"{self.path.name}-wal")
+        return {file: file.read_bytes() for file in (self.path, log) if file.exists()}
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -226,6 +242,17 @@ class OwnerMachine(RuleBasedStateMachine):
     def kill(self) -> None:
         """End without a word, and start again from what is on disk."""
         self.ledger.close()
+        self.start()
+
+    @rule()
+    def cut_the_power(self) -> None:
+        """Lose whatever was not flushed, and start again."""
+        left = self.ledger.on_disk
+        self.ledger.close()
+        for file in self.path.parent.glob(f"{self.path.name}*"):
+            file.unlink()
+        for file, content in left.items():
+            file.write_bytes(content)
         self.start()
 
     # --- what always holds --------------------------------------------------------------------------------------------

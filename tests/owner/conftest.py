@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -20,14 +21,21 @@ from owner_keys import Keys, believed
 
 @pytest.fixture
 def owner_of(tmp_path: Path) -> Callable[..., Owner]:
-    def make(name: str = "a", *, cap: float = 10, silo: FakeSilo | None = None, **policy: Any) -> Owner:
+    def make(
+        name: str = "a",
+        *,
+        cap: float = 10,
+        silo: FakeSilo | None = None,
+        parts: Mapping[str, Any] = MappingProxyType({}),
+        **policy: Any,
+    ) -> Owner:
         identity, silo = Keys(name), silo or FakeSilo()
         ledger = OwnerLedger(tmp_path / f"{name}.db")
         ledger.set_cap(Epsilon.of(cap))
         node = OwnerNode(
             identity, silo, public_map=MAP, protection=Protection(), ledger=ledger, noise=SecureNoise(),
             policy=Policy(**{"modes": ("trusted", "masked"), "trusted_with": ("*",)} | policy),
-            verify=believed, encode=WIRE.encode,
+            encode=WIRE.encode, **{"verify": believed, **parts},
         )  # fmt: skip
         return Owner(node, identity, silo, ledger)
 

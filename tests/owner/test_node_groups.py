@@ -170,7 +170,7 @@ def test_a_group_with_a_revoked_member_answers_no_more(owner_of: Callable[..., O
             raise ProtocolViolation("revoked")
         return believed(der)
 
-    me.node._verify = current
+    me.node._groups._verify = current
     assert me.only(ask(round_id=b"2" * 16, plan="p")).reason == "roster"
     assert me.only(Go(b"r" * 16, [0, 1, 2, 3])).reason == "roster"
     assert me.ledger.spent() == Epsilon(0)
@@ -179,11 +179,11 @@ def test_a_group_with_a_revoked_member_answers_no_more(owner_of: Callable[..., O
 def test_a_group_formed_again_under_its_name_shares_no_masks_with_the_first(owner_of: Callable[..., Owner]) -> None:
     owners = [owner_of(f"o{i}") for i in range(3)]
     grouped(owners, "masked")
-    first = owners[0].node._groups["p"].digest
+    first = owners[0].node._groups.of("p").digest
     for owner in owners:
         owner.say(Leave("p"))
     grouped(owners, "masked")
-    assert owners[0].node._groups["p"].digest != first
+    assert owners[0].node._groups.of("p").digest != first
 
 
 def test_an_offer_cannot_change_under_its_name(owner_of: Callable[..., Owner]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import SiloUnavailable
 from fedgroup.live.desk import Desk
+from fedgroup.live.flushing import Flushing
 from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider, LiveSettings
 from fedgroup.messages import RangeQuery
@@ -83,7 +84,7 @@ class City:
             verify=believed, encode=encode,
         )  # fmt: skip
         link = self.hub.owner(name, keys.der)
-        task = asyncio.create_task(run_owner(node, link, decode=decode, in_thread=False))
+        task = asyncio.create_task(run_owner(node, link, decode=decode, flushing=Flushing(), in_thread=False))
         self.owners[name] = Owner(node, ledger, silo, link, task)
 
     def break_silos(self) -> None:

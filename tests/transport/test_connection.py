@@ -13,7 +13,7 @@ from wire_parties import SOON
 
 from fedgroup.transport import packets
 from fedgroup.transport.connection import BrokerAddress, Connection
-from fedgroup.transport.inbox import MOST_WAITING
+from fedgroup.transport.inbox import MOST_WAITING, MOST_WAITING_BYTES
 from fedgroup.transport.mqtt import MqttProviderLink
 
 WELCOME, GRANTED = b"\x20\x02\x00\x00", b"\x90\x04\x00\x01\x00\x00"
@@ -95,15 +95,17 @@ def test_topics_that_are_not_granted_are_an_error(federation: Federation) -> Non
     asyncio.run(journey())
 
 
-def test_a_flood_waits_at_the_door_and_nothing_is_lost(federation: Federation) -> None:
-    count = 3 * MOST_WAITING
+@pytest.mark.parametrize(
+    ("count", "length"), [(3 * MOST_WAITING, 500), (3 * MOST_WAITING_BYTES // 500_000, 500_000)], ids=["many", "long"]
+)
+def test_a_flood_waits_at_the_door_and_nothing_is_lost(count: int, length: int, federation: Federation) -> None:
     topic = TOPICS.say("ann-0")
     sent = asyncio.Event()
 
     async def talkative(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(WELCOME + GRANTED)
         for number in range(count):
-            writer.write(packets.publish(topic, number.to_bytes(4, "big") + bytes(500)))
+            writer.write(packets.publish(topic, number.to_bytes(4, "big") + bytes(length)))
             await writer.drain()
         sent.set()
         await reader.read()

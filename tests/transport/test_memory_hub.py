@@ -10,7 +10,7 @@ import pytest
 from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.messages.said import Presence
 from fedgroup.transport.codec import decode
-from fedgroup.transport.inbox import Inbox
+from fedgroup.transport.inbox import MOST_WAITING_BYTES, Inbox
 from fedgroup.transport.links import MOST_BYTES, OwnerLink, ProviderLink
 from fedgroup.transport.memory import MemoryHub
 from fedgroup.transport.topics import PROVIDER
@@ -114,5 +114,35 @@ def test_a_full_inbox_says_so_and_goes_on_when_half_is_taken() -> None:
         assert (said, inbox.full) == (["full", "room"], False)
         inbox.close()
         assert [message async for message in taken] == [("ann", b"\2"), ("ann", b"\3")]
+
+    asyncio.run(journey())
+
+
+def test_an_inbox_is_full_by_bytes_before_it_is_by_number() -> None:
+    async def journey() -> None:
+        said: list[str] = []
+        inbox = Inbox(most_bytes=8, when_full=lambda: said.append("full"), when_room=lambda: said.append("room"))
+        for payload in (b"12", b"345", b"678"):
+            assert not inbox.full
+            inbox.put("ann", payload)
+        taken = inbox.taken()
+        assert (said, inbox.full) == (["full"], True)
+        assert await anext(taken) == ("ann", b"12")
+        assert inbox.full
+        assert await anext(taken) == ("ann", b"345")
+        assert (said, inbox.full) == (["full", "room"], False)
+
+    asyncio.run(journey())
+
+
+def test_long_messages_that_nobody_takes_fill_an_inbox_to_a_bound() -> None:
+    async def journey() -> None:
+        hub = MemoryHub()
+        provider, ann = hub.provider(), hub.owner("ann")
+        for _ in range(2 * MOST_WAITING_BYTES // MOST_BYTES):
+            await provider.send("ann", bytes(MOST_BYTES))
+        await ann.close()
+        kept = [len(payload) async for _, payload in ann.received()]
+        assert sum(kept) == MOST_WAITING_BYTES
 
     asyncio.run(journey())

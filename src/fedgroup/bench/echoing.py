@@ -28,6 +28,12 @@ class EchoingOwner:
         self._kept.execute("PRAGMA synchronous = FULL")
         self._kept.execute("CREATE TABLE kept (message BLOB)")
 
+    @property
+    def waited_s(self) -> float:
+        """How long the last message waited."""
+        waited: float = self._link.waited_s
+        return waited
+
     async def send(self, to: str, payload: bytes) -> None:
         """Send as the link does."""
         await self._link.send(to, payload)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ssl
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.identity import Identity, Trust
 from fedgroup.live.config import OwnerConfig, ProviderConfig
 from fedgroup.live.desk import Desk
+from fedgroup.live.flushing import Flushing
 from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.vouching import Vouching
@@ -26,7 +29,7 @@ from fedgroup.space import PublicMap
 from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.transport.broker import EmbeddedBroker
-from fedgroup.transport.codec import decode, encode
+from fedgroup.transport.codec import decode, decode_once, encode
 from fedgroup.transport.connection import BrokerAddress
 from fedgroup.transport.mqtt import MqttOwnerLink, MqttProviderLink
 from fedgroup.transport.topics import Topics
@@ -94,14 +97,18 @@ async def running_owners(
     `through` may put something between a link and its owner.
     """
     async with AsyncExitStack() as stack:
-        nodes, known = [], dict[Path, Vouching]()
+        nodes, known, flushing = [], dict[Path, Vouching](), Flushing()
+        stack.callback(flushing.close)
         for config in configs:
             owner = _owner(config, port, new_ledger=new_ledger, known=known)
             await stack.enter_async_context(owner.link)
-            answering = run_owner(owner.node, through(owner.link), decode=decode, in_thread=owner.in_thread)
+            answering = run_owner(
+                owner.node, through(owner.link), decode=decode_once, flushing=flushing, in_thread=owner.in_thread
+            )
             for work in (answering, owner.vouching.keep_fresh([owner.tls])):
                 stack.push_async_callback(_end, asyncio.create_task(work))
             nodes.append(owner.node)
+        gc.freeze()  # what owners are made of stays: to look through it again and again takes long where they are many
         yield nodes
 
 
@@ -123,7 +130,7 @@ def open_node(
         raise InvalidInput(
             f"there is no ledger {config.ledger.file}; the first time, start the owner with --new-ledger"
         )
-    ledger = OwnerLedger(config.ledger.file, holder=identity.name)
+    ledger = OwnerLedger(config.ledger.file, holder=identity.name, flushed_later=True)
     ledger.set_cap(Epsilon.of(config.ledger.cap, name="cap"))
     node = OwnerNode(
         identity,
@@ -134,6 +141,8 @@ def open_node(
         ledger=ledger,
         noise=SecureNoise(),
         verify=vouching.verify,
+        trust=vouching.now,
+        clock=time.monotonic,
         encode=encode,
     )
     return node, identity, vouching

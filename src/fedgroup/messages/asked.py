@@ -111,8 +111,8 @@ class Go:
     def __post_init__(self) -> None:
         require_id(self.round)
         require(len(self.positions) <= MOST_MEMBERS, f"a group has at most {MOST_MEMBERS} members")
-        ascending = all(a < b for a, b in zip(self.positions, self.positions[1:], strict=False))
-        require(ascending and all(p >= 0 for p in self.positions), "positions are given once each, ascending")
+        ascending = self.positions == sorted(set(self.positions))
+        require(ascending and min(self.positions, default=0) >= 0, "positions are given once each, ascending")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from fedgroup.messages.limits import (
 
 REASONS = (
     "budget", "epsilon", "kind", "radius", "members", "mode", "plan", "roster", "round", "attribute", "paused",
-    "silo", "ledger", "protocol",
+    "silo", "ledger", "late", "protocol",
 )  # fmt: skip
 
 

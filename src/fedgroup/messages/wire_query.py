@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
@@ -86,6 +86,10 @@ class WireQuery:
 
     def read(self) -> RangeQuery:
         """Return the question itself, which checks the rest."""
+        return self._read
+
+    @cached_property
+    def _read(self) -> RangeQuery:
         measure = None
         if self.attribute is not None and self.clip is not None:
             measure = Measure(self.attribute, self.clip, self.signed, self.resolution)
@@ -102,5 +106,4 @@ def _polygon(rings: list[Ring]) -> Polygon:
 
 
 def _within(plain: WireQuery, query: RangeQuery) -> WireQuery:
-    values: dict[str, Any] = dict(vars(plain)) | {"since": query.since, "until": query.until}
-    return WireQuery(**values)
+    return replace(plain, since=query.since, until=query.until)

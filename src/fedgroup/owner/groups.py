@@ -12,32 +12,28 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import cached_property
 
 import numpy as np
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.messages.asked import Offer
+from fedgroup.owner.node_parts import Certified
+from fedgroup.owner.policy import Policy
+from fedgroup.owner.refusals import Unknown
 from fedgroup.secure.mask_graph import commitment, mask_edges, public_seed, require_opened
 from fedgroup.secure.member import Member
 from fedgroup.secure.pair_keys import OwnerKey
 from fedgroup.secure.round import MaskSettings
 from fedgroup.secure.terms import MaskedTerms
 
+MOST_GROUPS = 64
+"""How many plans an owner keeps at once; the oldest is forgotten."""
+
 MOST_REMEMBERED = 1_024
 """Masked values that are also kept in memory; the ledger keeps all of them."""
-
-
-class Certified(Protocol):
-    """A verified owner: its name, and the key it agrees on secrets with."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def exchange_key(self) -> bytes: ...
 
 
 @dataclass(eq=False)
@@ -51,6 +47,7 @@ class Group:
     commitments: Sequence[bytes] = ()
     neighbours: Sequence[int] = ()
     seed: bytes = field(default=b"", repr=False)
+    verified: object = field(default=None, repr=False)
     _masked_with: dict[tuple[int, ...], Member] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -85,13 +82,15 @@ class Group:
     def commitment(self) -> bytes:
         return commitment(self.number)
 
-    @property
+    @cached_property
     def digest(self) -> bytes:
-        """Stands for the plan, the members in their order, the terms, and the numbers that all members told.
+        """Stands, once sealed, for the plan, the members in their order, the terms, and the numbers that all told.
 
         An owner's own number is new in every group it joins, so no two groups share a digest, nor therefore a mask,
         whatever the provider calls them and whatever an owner forgot.
         """
+        if not self.sealed:
+            raise ProtocolViolation("a group answers once it is sealed")
         roster = b"".join(member.exchange_key for member in self.members)
         said = f"{self.offer.plan} {self.mode} {self.terms}".encode()
         return hashlib.sha256(len(said).to_bytes(8, "big") + said + self.seed + roster).digest()
@@ -130,3 +129,59 @@ class Group:
             neighbours = [each for each in self.neighbours if each in present]
             self._masked_with = {heard: Member(key, self.position, roster=roster, neighbours=neighbours)}
         return self._masked_with[heard]
+
+
+class Memberships:
+    """The groups that an owner joined, by their plans.
+
+    `trust` returns the same as before as long as what `verify` found good need not be looked at again.
+    """
+
+    def __init__(
+        self, name: str, key: bytes, *, verify: Callable[[bytes], Certified], trust: Callable[[], object]
+    ) -> None:
+        self._name = name
+        self._key = key
+        self._verify = verify
+        self._trust = trust
+        self._groups: dict[str, Group] = {}
+
+    def join(self, offer: Offer, policy: Policy) -> Group:
+        """Return the group of an offer, verified member by member; a trusted one only with those consented to."""
+        known = self.find(offer.plan)
+        if known is None:
+            members = [self._verify(der) for der in offer.certificates]
+            if offer.mode == "trusted" and not policy.trusts({member.name for member in members} - {self._name}):
+                raise Unknown("mode")
+            known = Group.of(offer, members, name=self._name, key=self._key)
+            self._groups = dict(list(self._groups.items())[-MOST_GROUPS + 1 :]) | {offer.plan: known}
+        elif known.offer != offer:
+            raise ProtocolViolation("a plan's roster and terms cannot change")
+        return known
+
+    def find(self, plan: str) -> Group | None:
+        return self._groups.get(plan)
+
+    def of(self, plan: str) -> Group:
+        """Return the group of a plan that was joined."""
+        if plan not in self._groups:
+            raise Unknown("plan")
+        return self._groups[plan]
+
+    def leave(self, plan: str) -> None:
+        """Forget a plan's group."""
+        self._groups.pop(plan, None)
+
+    def valid(self, group: Group) -> Group:
+        """Return a group that is sealed and whose members' certificates still hold: some may have been revoked."""
+        if not group.sealed:
+            raise Unknown("plan")
+        now = self._trust()
+        if group.verified != now:
+            try:
+                for der in group.offer.certificates:
+                    self._verify(der)
+            except ProtocolViolation:
+                raise Unknown("roster") from None
+            group.verified = now
+        return group

@@ -24,23 +24,21 @@ from fedgroup.messages.asked import Ask, Check, Describe, Go, Leave, Offer, Rela
 from fedgroup.messages.live import ToOwner
 from fedgroup.messages.said import Accepted, Checked, Described, Letter, Noisy, Ready, Refused, Revealed, Sealed
 from fedgroup.messages.words import question
-from fedgroup.owner.groups import Certified, Group
-from fedgroup.owner.node_parts import OwnIdentity, RoundLedger, Silo
+from fedgroup.owner.groups import Memberships
+from fedgroup.owner.node_parts import Certified, OwnIdentity, RoundLedger, Silo
 from fedgroup.owner.policy import Policy
-from fedgroup.owner.refusals import Unknown, about, reason_of
+from fedgroup.owner.refusals import Unknown, about, reason_of, require_answerable
 from fedgroup.owner.relays import Relays
-from fedgroup.owner.rounds import OpenRounds, Round, masked_reply, partial_letter, read_letter, sums_of
+from fedgroup.owner.rounds import OpenRounds, Round, masked_reply, noisy_sums, partial_letter, read_letter, sums_of
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.noise import NoiseSource
-from fedgroup.privacy.release import disclose_to_leader, release_sum, release_vectors, scale_of_noise, scales_of
+from fedgroup.privacy.release import disclose_to_leader, release_vectors, scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.privacy.shares import require_shareable
 from fedgroup.space import PublicMap
 
 PROVIDER = "provider"
-MOST_GROUPS = 64
-"""How many plans an owner keeps at once; the oldest is forgotten."""
 
 Letters = list[tuple[str, bytes]]
 """To whom, and what."""
@@ -61,7 +59,10 @@ class OwnerNode:
         noise: NoiseSource,
         verify: Callable[[bytes], Certified],
         encode: Callable[[Any], bytes],
+        trust: Callable[[], object] = object,
+        clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
+        """`trust` is explained at `Memberships`; `clock` tells seconds, and without one no answer is too late."""
         if not noise.private:
             raise InvalidInput("a live owner needs private noise; seeds and floating-point noise are for evaluation")
         self.policy = policy
@@ -69,11 +70,11 @@ class OwnerNode:
         self._silo = silo
         self._map = public_map
         self._protection = protection
-        self._ledger = ledger
+        self.ledger = ledger
         self._noise = noise
-        self._verify = verify
+        self._clock = clock
         self._encode = encode
-        self._groups: dict[str, Group] = {}
+        self._groups = Memberships(identity.name, identity.owner_key.public, verify=verify, trust=trust)
         self._open = OpenRounds()
         self._relays = Relays(identity, ledger, verify=verify, vector=lambda c, r: silo.vector(public_map.grid(c, r)))
 
@@ -84,14 +85,30 @@ class OwnerNode:
     def name(self) -> str:
         return self._identity.name
 
-    def receive(self, sender: str, message: ToOwner) -> Letters:
-        """Return what to send, and to whom; a refusal is an answer too. No error of any kind gets out of here."""
-        try:
-            return self._received(sender, message)
-        except Exception as error:
-            return [] if sender != PROVIDER else [(PROVIDER, self._encode(Refused(about(message), reason_of(error))))]
+    def receive(self, sender: str, message: ToOwner, *, waited_s: float = 0.0) -> Letters:
+        """Return what to send, and to whom; a refusal is an answer too. No error of any kind gets out of here.
 
-    def _received(self, sender: str, message: ToOwner) -> Letters:
+        `waited_s` is how long the message lay about: nothing is charged for an answer that nobody waits for.
+        """
+        letters = self.prepare(sender, message, waited_s=waited_s)
+        try:
+            self.ledger.flush()
+        except Exception as error:
+            return self.refusal(sender, message, error)
+        return letters
+
+    def prepare(self, sender: str, message: ToOwner, *, waited_s: float = 0.0) -> Letters:
+        """Return what `receive` would; the caller sends it only after `ledger.flush()` has returned."""
+        try:
+            return self._received(sender, message, self._clock() - waited_s)
+        except Exception as error:
+            return self.refusal(sender, message, error)
+
+    def refusal(self, sender: str, message: ToOwner, error: Exception) -> Letters:
+        """Return what to send instead of an answer that an error spoilt."""
+        return self._refused(about(message), reason_of(error)) if sender == PROVIDER else []
+
+    def _received(self, sender: str, message: ToOwner, arrived: float) -> Letters:
         if isinstance(message, Letter):
             return self._letter(sender, message)
         if sender != PROVIDER:
@@ -100,23 +117,23 @@ class OwnerNode:
             return self._refused(about(message), "paused")
         match message:
             case Ask():
-                return self._asked(message)
+                return self._asked(message, arrived + message.within_ms / 1000)
             case Go():
                 return self._gone(message)
             case Describe():
                 return self._described(message)
             case Check():
-                same = self._ledger.snapshot_of(message.earlier) == self._silo.snapshot()
+                same = self.ledger.snapshot_of(message.earlier) == self._silo.snapshot()
                 return self._said(Checked(message.round, same))
             case Offer():
                 return self._offered(message)
             case Reveal():
-                return self._said(Revealed(message.plan, self._group(message.plan).reveal(message.commitments)))
+                return self._said(Revealed(message.plan, self._groups.of(message.plan).reveal(message.commitments)))
             case Seal():
-                self._group(message.plan).seal(message.numbers)
+                self._groups.of(message.plan).seal(message.numbers)
                 return self._said(Sealed(message.plan))
             case Leave():
-                self._groups.pop(message.plan, None)
+                self._groups.leave(message.plan)
                 return []
             case Relay():
                 return self._said(self._relays.receive(message, limit=self.policy.comparisons))
@@ -128,37 +145,12 @@ class OwnerNode:
         reason = self.policy.against_group(offer)
         if reason is not None:
             return self._refused(about(offer), reason)
-        known = self._groups.get(offer.plan)
-        if known is None:
-            members = [self._verify(der) for der in offer.certificates]
-            if offer.mode == "trusted" and not self.policy.trusts({member.name for member in members} - {self.name}):
-                return self._refused(about(offer), "mode")
-            known = Group.of(offer, members, name=self.name, key=self._identity.owner_key.public)
-            self._groups = dict(list(self._groups.items())[-MOST_GROUPS + 1 :]) | {offer.plan: known}
-        elif known.offer != offer:
-            raise ProtocolViolation("a plan's roster and terms cannot change")
-        return self._said(Accepted(offer.plan, known.commitment))
-
-    def _group(self, plan: str) -> Group:
-        if plan not in self._groups:
-            raise Unknown("plan")
-        return self._groups[plan]
-
-    def _valid(self, group: Group) -> Group:
-        """Return a group that is sealed and whose members' certificates still hold: some may have been revoked."""
-        if not group.sealed:
-            raise Unknown("plan")
-        try:
-            for der in group.offer.certificates:
-                self._verify(der)
-        except ProtocolViolation:
-            raise Unknown("roster") from None
-        return group
+        return self._said(Accepted(offer.plan, self._groups.join(offer, self.policy).commitment))
 
     # --- setup --------------------------------------------------------------------------------------------------------
 
     def _described(self, asked: Describe) -> Letters:
-        kept = self._ledger.kept_reply(asked.round)
+        kept = self.ledger.kept_reply(asked.round)
         if kept is not None:
             return [(PROVIDER, kept)]
         reason = self.policy.against_vector(asked, self._map)
@@ -177,23 +169,24 @@ class OwnerNode:
 
         text = f"noisy counts of {asked.columns}x{asked.rows} cells"
         charge = Charge(epsilon, "setup", text, protection=str(self._protection))
-        return [(PROVIDER, self._ledger.reply_once(asked.round, [charge], make, snapshot=snapshot))]
+        return [(PROVIDER, self.ledger.reply_once(asked.round, [charge], make, snapshot=snapshot))]
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
-    def _asked(self, ask: Ask) -> Letters:
-        kept = self._ledger.kept_reply(ask.round)
+    def _asked(self, ask: Ask, until: float) -> Letters:
+        kept = self.ledger.kept_reply(ask.round)
         if kept is not None:
             return self._again(ask, kept)
+        self._require_time(until)
         query = ask.query.read()
-        self._require_answerable(query)
+        require_answerable(query, self._silo, public_map=self._map, protection=self._protection)
         reason = self.policy.against_question(query, self._map)
         if reason is not None:
             return self._refused(ask.round, reason)
         if ask.plan is None:
-            return [(PROVIDER, self._answer_alone(ask, query))]
-        group = self._valid(self._group(ask.plan))
-        this = self._open.begin(ask, query, group)
+            return [(PROVIDER, self._answer_alone(ask, query, until))]
+        group = self._groups.valid(self._groups.of(ask.plan))
+        this = self._open.begin(ask, query, group, until)
         if group.mode == "masked":
             group.terms.require_enough(len(group.members))
             for scale in scales_of(query, self._protection).values():
@@ -206,21 +199,27 @@ class OwnerNode:
 
         Nothing is counted before the roster is fixed and the charge is made: it would show, by the time it takes.
         """
-        self._ledger.require_affordable([self._charge(this.ask, this.query, how)])
+        self.ledger.require_affordable([self._charge(this.ask, this.query, how)])
         self._silo.snapshot()
         this.ready = True
         return self._said(Ready(this.ask.round))
 
     def _again(self, ask: Ask, kept: bytes) -> Letters:
         """Repeat what was said in this round: to the provider, or to the leader of a trusted group."""
-        group = None if ask.plan is None else self._groups.get(ask.plan)
+        group = None if ask.plan is None else self._groups.find(ask.plan)
         if group is not None and group.mode == "trusted" and group.position != 0:
             return [(group.leader, kept), *self._said(Ready(ask.round))]
         return [(PROVIDER, kept)]
 
-    def _answer_alone(self, ask: Ask, query: RangeQuery) -> bytes:
+    def _require_time(self, until: float) -> None:
+        """Refuse an answer that would come too late, before it is charged."""
+        if self._clock() > until:
+            raise Unknown("late")
+
+    def _answer_alone(self, ask: Ask, query: RangeQuery, until: float) -> bytes:
         snapshot, exact = self._silo.snapshot(), self._silo.totals(query)
-        return self._ledger.reply_once(
+        self._require_time(until)
+        return self.ledger.reply_once(
             ask.round,
             [self._charge(ask, query, "alone")],
             lambda: self._encode(Noisy(ask.round, self._noisy(exact, query), [0])),
@@ -233,7 +232,8 @@ class OwnerNode:
         if group.position == 0:
             return self._ready(this, "leading")
         snapshot, disclosed = self._silo.snapshot(), disclose_to_leader(self._silo.totals(query))
-        letter = self._ledger.reply_once(
+        self._require_time(this.until)
+        letter = self.ledger.reply_once(
             this.ask.round,
             [self._charge(this.ask, query, f"to {group.leader}, who leads a trusted group of {len(group.members)}")],
             lambda: self._encode(partial_letter(this, disclosed, self._identity)),
@@ -253,13 +253,14 @@ class OwnerNode:
 
     def _gone(self, go: Go) -> Letters:
         """Answer a round whose roster is fixed; asked again, a leader adds up what it has."""
-        kept = self._ledger.kept_reply(go.round)
+        kept = self.ledger.kept_reply(go.round)
         if kept is not None:
             return [(PROVIDER, kept)]
         this = self._open.find(go.round)
         if this is None or not this.ready:
             raise Unknown("round")
-        self._valid(this.group)
+        self._require_time(this.until)
+        self._groups.valid(this.group)
         if not go.positions or go.positions[-1] >= len(this.group.members) or this.group.position not in go.positions:
             raise ProtocolViolation("a round's roster holds this owner and none but members of its group")
         if this.group.mode == "masked":
@@ -279,6 +280,7 @@ class OwnerNode:
         """Count what this owner's own records add to the round."""
         this.snapshot, exact = self._silo.snapshot(), self._silo.totals(this.query)
         this.letters[this.group.position] = [exact[part] for part in this.query.parts]
+        self._require_time(this.until)
 
     def _collect(self, this: Round) -> None:
         """Read the letters that came before the question did."""
@@ -290,7 +292,7 @@ class OwnerNode:
     def _lead(self, this: Round) -> Letters:
         """Add up what the members of a trusted group disclosed, with one noise."""
         heard, exact = sums_of(this)
-        reply = self._ledger.reply_once(
+        reply = self.ledger.reply_once(
             this.ask.round,
             [self._charge(this.ask, this.query, f"leading a trusted group of {len(this.group.members)}")],
             lambda: self._encode(Noisy(this.ask.round, self._noisy(exact, this.query), heard)),
@@ -304,24 +306,12 @@ class OwnerNode:
             this, positions, key=self._identity.owner_key, protection=self._protection, noise=self._noise
         )
         charge = self._charge(this.ask, this.query, told)
-        reply = self._ledger.reply_once(this.ask.round, [charge], lambda: self._encode(make()), snapshot=this.snapshot)
+        reply = self.ledger.reply_once(this.ask.round, [charge], lambda: self._encode(make()), snapshot=this.snapshot)
         self._open.end(this)
         return [(PROVIDER, reply)]
 
     def _noisy(self, exact: dict[str, int], query: RangeQuery) -> list[int]:
-        noisy = release_sum(
-            exact, groups=1, query=query, protection=self._protection, noise=self._noise, heard=1
-        )  # one group: its noise is drawn once, by its leader
-        return [int(noisy.parts[part]) for part in query.parts]
-
-    def _require_answerable(self, query: RangeQuery) -> None:
-        self._map.require_reachable(query.range)
-        if query.measure is not None and query.measure.attribute not in self._silo.attributes:
-            raise Unknown("attribute")
-        if (query.since is not None or query.until is not None) and not self._silo.has_time:
-            raise Unknown("attribute")
-        for scale in scales_of(query, self._protection).values():
-            require_drawable(scale)
+        return noisy_sums(exact, query, protection=self._protection, noise=self._noise)
 
     def _charge(self, ask: Ask, query: RangeQuery, how: str) -> Charge:
         by = f", asked by {ask.by}" if ask.by else ""

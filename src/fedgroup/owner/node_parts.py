@@ -1,4 +1,4 @@
-"""What a live owner is made of: its silo, its ledger, its identity, as its node sees them."""
+"""What a live owner is made of: its silo, its ledger, its identity and those of others, as its node sees them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.messages import RangeQuery
-from fedgroup.owner.relays import ComparisonBook
 from fedgroup.privacy.budget import Charge
 from fedgroup.secure.pair_keys import OwnerKey
 from fedgroup.space import Grid
@@ -31,6 +30,14 @@ class Silo(Protocol):
     def snapshot(self) -> str: ...
 
 
+class ComparisonBook(Protocol):
+    """Keeps what was compared in an epoch."""
+
+    def begin_comparison(
+        self, session: bytes, *, over: str, limit: int, freeze: Callable[[], bytes]
+    ) -> bytes | None: ...
+
+
 class RoundLedger(ComparisonBook, Protocol):
     """A ledger that keeps the reply of every round with its charge."""
 
@@ -42,7 +49,22 @@ class RoundLedger(ComparisonBook, Protocol):
 
     def kept_reply(self, round_id: bytes) -> bytes | None: ...
 
+    @property
+    def unflushed(self) -> bool: ...
+
+    def flush(self) -> None: ...
+
     def snapshot_of(self, round_id: bytes) -> str | None: ...
+
+
+class Certified(Protocol):
+    """A verified owner: its name, and the key it agrees on secrets with."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def exchange_key(self) -> bytes: ...
 
 
 class OwnIdentity(Protocol):

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from fedgroup.errors import BudgetExhausted, LedgerUnavailable, ProtocolViolation, SiloUnavailable
+from fedgroup.messages import RangeQuery
 from fedgroup.messages.limits import MOST_NAME
 from fedgroup.messages.live import ToOwner
+from fedgroup.owner.node_parts import Silo
+from fedgroup.privacy.laplace import require_drawable
+from fedgroup.privacy.release import scales_of
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.space import PublicMap
 
 
 class Unknown(ProtocolViolation):
     """Something the owner does not have: a plan, a round, a column."""
+
+
+def require_answerable(query: RangeQuery, silo: Silo, *, public_map: PublicMap, protection: Protection) -> None:
+    """Refuse a question about another place or about columns that are not there, and noise that cannot be drawn."""
+    public_map.require_reachable(query.range)
+    if query.measure is not None and query.measure.attribute not in silo.attributes:
+        raise Unknown("attribute")
+    if (query.since is not None or query.until is not None) and not silo.has_time:
+        raise Unknown("attribute")
+    for scale in scales_of(query, protection).values():
+        require_drawable(scale)
 
 
 def about(message: ToOwner) -> bytes:

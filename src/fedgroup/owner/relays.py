@@ -9,26 +9,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from fedgroup.errors import BudgetExhausted, ProtocolViolation
 from fedgroup.messages.asked import Relay
 from fedgroup.messages.said import Relayed
-from fedgroup.owner.groups import Certified
+from fedgroup.owner.node_parts import Certified, ComparisonBook
 from fedgroup.secure.comparison import Comparison
 from fedgroup.secure.similarity import FirstOwner, SecondOwner
 
 MOST_SESSIONS = 64
-
-
-class ComparisonBook(Protocol):
-    """Keeps what was compared in an epoch."""
-
-    def begin_comparison(
-        self, session: bytes, *, over: str, limit: int, freeze: Callable[[], bytes]
-    ) -> bytes | None: ...
 
 
 class _Session:

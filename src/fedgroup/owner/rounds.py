@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from fedgroup.messages.said import Letter, Masked
 from fedgroup.owner.groups import Group
 from fedgroup.privacy.lone_share import epsilon_if_alone
 from fedgroup.privacy.noise import NoiseSource
-from fedgroup.privacy.release import Disclosed, release_masked, scales_of
+from fedgroup.privacy.release import Disclosed, release_masked, release_sum, scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.secure.masking import round_context
 from fedgroup.secure.pair_keys import OwnerKey
@@ -32,12 +33,14 @@ LETTER_BYTES = 2 + 2 * _NUMBER
 class Round:
     """A question that an owner will answer with its group.
 
-    `letters` are exact answers by position, this owner's among them; `snapshot` is what its data was then.
+    `letters` are exact answers by position, this owner's among them; `snapshot` is what its data was then. Nobody
+    waits for the answer after `until`, by the owner's own clock.
     """
 
     ask: Ask
     query: RangeQuery
     group: Group
+    until: float
     letters: dict[int, list[int]] = field(default_factory=dict, repr=False)
     awaited: list[int] | None = None
     snapshot: str = ""
@@ -55,14 +58,14 @@ class OpenRounds:
         self._rounds: OrderedDict[bytes, Round] = OrderedDict()
         self._held: OrderedDict[tuple[bytes, str], Letter] = OrderedDict()
 
-    def begin(self, ask: Ask, query: RangeQuery, group: Group) -> Round:
+    def begin(self, ask: Ask, query: RangeQuery, group: Group, until: float) -> Round:
         """Return the round of a question; one id stands for one question for ever."""
         known = self._rounds.get(ask.round)
         if known is not None:
             if (known.ask.query, known.ask.plan) != (ask.query, ask.plan):
                 raise ProtocolViolation("a round's question cannot change")
             return known
-        self._rounds[ask.round] = Round(ask, query, group)
+        self._rounds[ask.round] = Round(ask, query, group, until)
         while len(self._rounds) > MOST_OPEN:
             self._rounds.popitem(last=False)
         return self._rounds[ask.round]
@@ -114,6 +117,12 @@ def sums_of(this: Round) -> tuple[list[int], dict[str, int]]:
     return heard, dict(zip(this.query.parts, sums, strict=True))
 
 
+def noisy_sums(exact: dict[str, int], query: RangeQuery, *, protection: Protection, noise: NoiseSource) -> list[int]:
+    """Return the sums of one group, with the one noise that its leader draws."""
+    noisy = release_sum(exact, groups=1, query=query, protection=protection, noise=noise, heard=1)
+    return [int(noisy.parts[part]) for part in query.parts]
+
+
 def masked_reply(
     this: Round,
     positions: Sequence[int],
@@ -129,7 +138,7 @@ def masked_reply(
     group, query, parts = this.group, this.query, this.group.terms.parts
     exact = dict(zip(query.parts, this.letters[group.position], strict=True))
     member = group.masked_with(key, positions)
-    roster = group.digest + b"".join(position.to_bytes(2, "big") for position in positions)
+    roster = group.digest + struct.pack(f"!{len(positions)}H", *positions)
 
     def mask(values: Any) -> Any:
         sent = [

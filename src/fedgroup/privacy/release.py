@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import NoisyAnswers, NoisyVectors, RangeQuery
+from fedgroup.messages import Measure, NoisyAnswers, NoisyVectors, RangeQuery
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.space import Grid
@@ -47,7 +48,14 @@ def scale_of_noise(sensitivity: int, epsilon: Epsilon) -> Fraction:
 
 def scales_of(query: RangeQuery, protection: Protection) -> dict[str, Fraction]:
     """Return the scale of the noise that each part of the answer gets."""
-    return {part: scale_of_noise(_sensitivity(part, query, protection), query.epsilon_of_part) for part in query.parts}
+    return dict(_scales(query.parts, query.measure, query.epsilon_of_part, protection))
+
+
+@lru_cache(maxsize=256)
+def _scales(
+    parts: tuple[str, ...], measure: Measure | None, epsilon: Epsilon, protection: Protection
+) -> Mapping[str, Fraction]:
+    return {part: scale_of_noise(_sensitivity(part, measure, protection), epsilon) for part in parts}
 
 
 def release_vectors(
@@ -115,6 +123,8 @@ def release_masked(
 
 def _shares(scale: Fraction, parts: Ints, noise: NoiseSource) -> Ints:
     """Return one share of noise per member; members whose noise has as many parts are drawn together."""
+    if len(parts) == 1:
+        return noise.laplace_shares(scale, int(parts[0]), 1)
     shares = np.empty(len(parts), dtype=np.int64)
     for t in np.unique(parts).tolist():
         mine = parts == t
@@ -133,8 +143,8 @@ def disclose_to_leader(partials: Mapping[str, int]) -> Disclosed:
     return Disclosed(partials)
 
 
-def _sensitivity(part: str, query: RangeQuery, protection: Protection) -> int:
+def _sensitivity(part: str, measure: Measure | None, protection: Protection) -> int:
     if part == "count":
         return protection.of_count()
-    assert query.measure is not None  # noqa: S101  a sum has a measure, checked at birth
-    return protection.of_sum(query.measure)
+    assert measure is not None  # noqa: S101  a sum has a measure, checked at birth
+    return protection.of_sum(measure)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from fedgroup.privacy.keystream import Keystream
 
 _UNDECIDED = np.int16(-(2**15))
+_NONE = np.empty(0, dtype=np.int64)
 
 Resolve = Callable[[int, int], tuple[int, int]]
 """Given u and b: the smallest and the largest outcome possible when U lies in [u / 2^b, (u + 1) / 2^b)."""
@@ -46,13 +47,15 @@ class TableSampler:
         """Return `count` independent draws."""
         drawn, undecided, decided = self._draw(stream, count)
         wide = drawn.astype(np.int64)
-        wide[undecided] = decided
+        if len(undecided):
+            wide[undecided] = decided
         return wide
 
     def draw_sum(self, stream: Keystream, count: int) -> int:
         """Return the sum of what `draw` would return, without widening every draw."""
         drawn, undecided, decided = self._draw(stream, count)
-        return int(drawn.sum(dtype=np.int64)) - len(undecided) * int(_UNDECIDED) + int(decided.sum())
+        first = int(drawn.sum(dtype=np.int64))
+        return first - len(undecided) * int(_UNDECIDED) + int(decided.sum()) if len(undecided) else first
 
     def _draw(
         self, stream: Keystream, count: int
@@ -61,7 +64,8 @@ class TableSampler:
         first_bits = stream.words(count, np.uint16)
         drawn: npt.NDArray[np.int16] = np.take(self._by_first_bits, first_bits)
         undecided = np.flatnonzero(drawn == _UNDECIDED)
-        return drawn, undecided, self._draw_by_64_bits(stream, first_bits[undecided])
+        decided = self._draw_by_64_bits(stream, first_bits[undecided]) if len(undecided) else _NONE
+        return drawn, undecided, decided
 
     def _draw_by_64_bits(self, stream: Keystream, first_bits: npt.NDArray[np.uint16]) -> npt.NDArray[np.int64]:
         more = stream.words(len(first_bits), np.uint64) >> np.uint64(16)

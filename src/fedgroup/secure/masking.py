@@ -89,7 +89,7 @@ def _encipher(blocks: Words, key: bytes, *, counter: int, masks: Words) -> None:
     """Fill one or two columns of `masks` with AES_K(x) xor x of x = secret xor counter."""
     encryptor = Cipher(algorithms.AES256(key), modes.ECB()).encryptor()  # noqa: S305 - of secrets, xored afterwards
     # The cipher wants room for one block more than it writes.
-    cipher = np.empty((_BLOCKS_AT_ONCE + 1, 2), dtype="<u8")
+    cipher = np.empty((min(len(blocks), _BLOCKS_AT_ONCE) + 1, 2), dtype="<u8")
     tweak = np.array([counter, 0], dtype="<u8")
     wide = masks.shape[1]
     for start in range(0, len(blocks), _BLOCKS_AT_ONCE):

@@ -1,7 +1,8 @@
 """A live owner's ledger: a durable ledger that also keeps, with each charge, the exact bytes that left for it.
 
-Guarantee: a round is charged and its reply kept in one transaction, on disk before the reply is returned. Whatever
-           happens in between, there is one reply for a round or none, and never one that was not charged.
+Guarantee: a round is charged and its reply kept in one transaction, on disk before the reply is returned; where the
+           ledger is `flushed_later`, before `flush` returns. Whatever happens in between, there is one reply for a
+           round or none, and never one that was not charged.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from fedgroup.errors import InvalidInput
 from fedgroup.privacy.budget import Charge, settle
-from fedgroup.storage.sqlite import SQLiteLedger
+from fedgroup.storage.sqlite import STANDING, SQLiteLedger, Standing
 
 _ROUNDS = """
 CREATE TABLE IF NOT EXISTS rounds (
@@ -24,14 +25,22 @@ _HOLDER = "CREATE TABLE IF NOT EXISTS holder (name TEXT NOT NULL)"
 _FROZEN = """
 CREATE TABLE IF NOT EXISTS frozen (epoch INTEGER PRIMARY KEY, over TEXT NOT NULL, vector BLOB NOT NULL)
 """
+_REPLY = "(SELECT reply FROM rounds WHERE id = ?)"
 
 
 class OwnerLedger(SQLiteLedger):
     """Balances, questions, and the reply of every round, in one file of the owner's own."""
 
-    def __init__(self, path: str | os.PathLike[str], *, holder: str | None = None, busy_seconds: float = 60.0) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        holder: str | None = None,
+        busy_seconds: float = 60.0,
+        flushed_later: bool = False,
+    ) -> None:
         """Open the ledger of `holder`: another owner's is refused, for it would answer with that one's replies."""
-        super().__init__(path, busy_seconds=busy_seconds)
+        super().__init__(path, busy_seconds=busy_seconds, flushed_later=flushed_later)
         with self._transaction() as connection:
             for table in (_ROUNDS, _COMPARISONS, _FROZEN, _HOLDER):
                 connection.execute(table)
@@ -49,26 +58,30 @@ class OwnerLedger(SQLiteLedger):
         An exhausted budget, or an error while the reply is made, leaves nothing behind.
         """
         with self._transaction() as connection:
-            row = connection.execute("SELECT reply FROM rounds WHERE id = ?", (round_id,)).fetchone()
-            if row is not None:
-                return bytes(row[0])
-            self._charge(connection, charges)
+            kept, *columns = connection.execute(f"SELECT {_REPLY}, {STANDING}", (round_id,)).fetchone()
+            if kept is not None:
+                return bytes(kept)
+            standing = Standing.of(columns)
+            self._write(connection, charges, standing)
             reply = make()
-            connection.execute(
-                "INSERT INTO rounds VALUES (?, ?, ?, ?)", (round_id, self.now(), reply, f"{self.epoch} {snapshot}")
-            )
+            row = (round_id, self.now(), reply, f"{standing.epoch} {snapshot}")
+            connection.execute("INSERT INTO rounds VALUES (?, ?, ?, ?)", row)
         return reply
 
     def require_affordable(self, charges: Sequence[Charge]) -> None:
         """Raise `BudgetExhausted` if these charges would be refused now; nothing is recorded."""
         with self._reading() as connection:
-            settle(self._due(connection, charges), cap=self.cap, before=self._spending(connection, by_name=False))
+            standing = self._standing(connection)
+            settle(self._due(connection, charges), cap=standing.cap, before=standing.spending)
 
     def kept_reply(self, round_id: bytes) -> bytes | None:
         """Return the reply kept for a round, if there is one."""
         with self._reading() as connection:
-            row = connection.execute("SELECT reply FROM rounds WHERE id = ?", (round_id,)).fetchone()
-            return None if row is None else bytes(row[0])
+            (kept,) = connection.execute(f"SELECT {_REPLY}", (round_id,)).fetchone()
+            if kept is None:
+                return None
+            self._note_unflushed()  # another process may have written it a moment ago
+            return bytes(kept)
 
     def snapshot_of(self, round_id: bytes) -> str | None:
         """Return what the data was when a round was answered in this epoch; None for rounds of earlier ones."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput, LedgerUnavailable
-from fedgroup.storage.sqlite import make_private
+from fedgroup.storage.sqlite_file import make_private
 
 _VERSION = 1
 _APPLICATION_ID = 0x46454450  # "FEDP"
@@ -144,13 +144,9 @@ class ProviderState:
             return False
         return True
 
-    def finish(self, question: Question, answer: Mapping[str, Any] | None, *, free: bool = False) -> None:
-        """Keep a question's answer (None: it failed). What is free is given back; a failure is not: owners paid."""
+    def finish(self, question: Question, answer: Mapping[str, Any] | None) -> None:
+        """Keep a question's answer (None: it failed); its charge stays either way: owners paid."""
         with self._transaction() as connection:
-            if free:
-                back = (question.epsilon.nano, question.user)
-                connection.execute("UPDATE users SET spent = spent - ? WHERE name = ?", back)
-                connection.execute("UPDATE questions SET nano = 0 WHERE id = ?", (question.id,))
             connection.execute(
                 "UPDATE questions SET state = ?, answer = ? WHERE id = ?",
                 ("failed" if answer is None else "answered", json.dumps(answer), question.id),

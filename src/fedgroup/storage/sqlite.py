@@ -1,31 +1,22 @@
 """A durable ledger in one SQLite file, shared safely by threads and processes.
 
-Guarantee: a charge is on disk (WAL, synchronous=FULL) before `charge` returns, so nothing is released that is not
-           recorded; a process killed at any moment leaves either the whole charge or none of it.
+Guarantee: a charge is on disk before `charge` returns (see `sqlite_file`), so nothing is released that is not recorded.
 A charge that is alike for all owners is one row, whatever their number.
-
-SQLite's locks do not survive a fork: a child that inherits an open connection, even one it never touches, holds no
-lock on the file, and loses its charges when its parent closes it. So every ledger is closed just before a fork, and
-opened again by whoever uses it next.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import threading
-import time
-import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidInput, LedgerUnavailable
+from fedgroup.errors import InvalidInput
 from fedgroup.privacy.budget import Charge, Entry, Spending, require_one_protection, settle
+from fedgroup.storage.sqlite_file import SQLiteFile
 
 _SCHEMA_VERSION = 1
 _APPLICATION_ID = 0x46454447  # "FEDG"
@@ -43,22 +34,41 @@ CREATE TABLE spent_by_some (
 CREATE TABLE answers (key TEXT PRIMARY KEY, at TEXT NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID;
 """
 
+_NEW_ENTRY = (
+    "INSERT INTO entries (at, epoch, purpose, question, plan, nano, owners, protection) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_MORE_BY_ALL = "INSERT INTO spent_by_all VALUES (?, ?) ON CONFLICT DO UPDATE SET nano = nano + excluded.nano"
+_MORE_BY_SOME = "INSERT INTO spent_by_some VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET nano = nano + excluded.nano"
 
-class SQLiteLedger:
+_EPOCH = "(SELECT value FROM facts WHERE name = 'epoch')"
+STANDING = f"""
+    {_EPOCH}, (SELECT value FROM facts WHERE name = 'cap'),
+    (SELECT nano FROM spent_by_all WHERE epoch = {_EPOCH}),
+    (SELECT max(nano) FROM spent_by_some WHERE epoch = {_EPOCH}),
+    (SELECT protection FROM entries WHERE protection IS NOT NULL LIMIT 1)
+"""  # noqa: S608 - of our own words
+"""The columns of a `Standing`, read by one statement."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a ledger stands: its epoch, its cap, what was spent (of some owners the most), and what that protects."""
+
+    epoch: int
+    cap: Epsilon | None
+    spending: Spending
+    protection: str | None
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> Standing:
+        """Return the standing that these columns tell."""
+        epoch, cap, for_all, for_some, protection = row
+        spending = Spending(for_all or 0, {} if for_some is None else {"": for_some})
+        return cls(epoch, None if cap is None else Epsilon(cap), spending, protection)
+
+
+class SQLiteLedger(SQLiteFile):
     """Balances, every question asked, and stored answers in a file that survives crashes."""
-
-    def __init__(self, path: str | os.PathLike[str], *, busy_seconds: float = 60.0) -> None:
-        # absolute: a process may change its folder before it opens the file again
-        self.path = Path(path).absolute()
-        self._busy_seconds = busy_seconds
-        self._connection: sqlite3.Connection | None = None
-        if not self.path.parent.is_dir():
-            raise InvalidInput(f"there is no folder {self.path.parent} for the ledger; make it, or name another file")
-        if self.path.is_dir():
-            raise InvalidInput(f"{self.path} is a folder; name a file for the ledger")
-        with _ONE_AT_A_TIME:
-            self._connection = self._open(create=True)
-            _LEDGERS.add(self)
 
     @property
     def cap(self) -> Epsilon | None:
@@ -96,7 +106,7 @@ class SQLiteLedger:
     def spent(self) -> Epsilon:
         """Return what the owner that spent most has spent in this epoch."""
         with self._reading() as connection:
-            return self._spending(connection, by_name=False).most
+            return self._standing(connection).spending.most
 
     def entries(self) -> list[Entry]:
         """Return every line, oldest first."""
@@ -120,80 +130,41 @@ class SQLiteLedger:
         """Return the time to date an answer with."""
         return datetime.now(UTC).isoformat(timespec="seconds")
 
-    def backup(self, path: str | os.PathLike[str]) -> None:
-        """Write a consistent copy to a new file, for its owner's eyes only, while others go on charging."""
-        place = Path(path).absolute()
-        try:
-            os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        except FileExistsError:
-            raise InvalidInput(f"{place} is there already; name another file for the copy") from None
-        try:
-            with self._reading() as connection, closing(sqlite3.connect(place)) as copy:
-                connection.backup(copy)
-        except BaseException:
-            place.unlink(missing_ok=True)
-            raise
-
-    def close(self) -> None:
-        """Close the file; it is opened again when the ledger is used again."""
-        with _ONE_AT_A_TIME:
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
-
     # --- inside a transaction -----------------------------------------------------------------------------------
 
     def _charge(self, connection: sqlite3.Connection, charges: Sequence[Charge]) -> Epsilon:
-        require_one_protection(self._protection(connection), charges)
+        return self._write(connection, charges, self._standing(connection))
+
+    def _write(self, connection: sqlite3.Connection, charges: Sequence[Charge], standing: Standing) -> Epsilon:
+        require_one_protection(standing.protection, charges)
         due = self._due(connection, charges)
-        before = self._spending(connection, by_name=any(charge.owners is not None for charge in due))
-        added = settle(due, cap=self.cap, before=before)
+        by_name = any(charge.owners is not None for charge in due)
+        before = self._spending_by_name(connection, standing) if by_name else standing.spending
+        added = settle(due, cap=standing.cap, before=before)
+        at = self.now()
         for charge in due:
-            self._write_entry(connection, charge)
-        self._add(connection, added)
+            connection.execute(_NEW_ENTRY, _row(charge, at, standing.epoch))
+        connection.execute(_MORE_BY_ALL, (standing.epoch, added.for_all))
+        if added.for_some:
+            rows = ((standing.epoch, owner, nano) for owner, nano in added.for_some.items())
+            connection.executemany(_MORE_BY_SOME, rows)
         return added.most
 
     def _due(self, connection: sqlite3.Connection, charges: Sequence[Charge]) -> list[Charge]:
         """Leave out the setup of plans that this ledger has paid for."""
         return [charge for charge in charges if charge.plan is None or not self._knows(connection, charge)]
 
-    def _protection(self, connection: sqlite3.Connection) -> str | None:
-        query = "SELECT protection FROM entries WHERE protection IS NOT NULL LIMIT 1"
-        row = connection.execute(query).fetchone()
-        return None if row is None else str(row[0])
-
     def _knows(self, connection: sqlite3.Connection, charge: Charge) -> bool:
         """Tell whether this plan was paid for, and with no less than is asked now."""
         known = "SELECT 1 FROM entries WHERE plan = ? AND nano >= ? LIMIT 1"
         return connection.execute(known, (charge.plan, charge.epsilon.nano)).fetchone() is not None
 
-    def _spending(self, connection: sqlite3.Connection, *, by_name: bool) -> Spending:
-        """Return what was spent in this epoch; unless `by_name`, of some owners the one that spent most."""
-        epoch = (self.epoch,)
-        row = connection.execute("SELECT nano FROM spent_by_all WHERE epoch = ?", epoch).fetchone()
-        order = "" if by_name else "ORDER BY nano DESC LIMIT 1"
-        some = connection.execute(f"SELECT owner, nano FROM spent_by_some WHERE epoch = ? {order}", epoch)  # noqa: S608
-        return Spending(0 if row is None else row[0], dict(some))
+    def _standing(self, connection: sqlite3.Connection) -> Standing:
+        return Standing.of(connection.execute(f"SELECT {STANDING}").fetchone())
 
-    def _write_entry(self, connection: sqlite3.Connection, charge: Charge) -> None:
-        owners = None if charge.owners is None else len(charge.owners)
-        row = (self.now(), self.epoch, charge.purpose, charge.question, charge.plan, charge.epsilon.nano, owners)
-        connection.execute(
-            "INSERT INTO entries (at, epoch, purpose, question, plan, nano, owners, protection)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (*row, charge.protection),
-        )
-
-    def _add(self, connection: sqlite3.Connection, added: Spending) -> None:
-        epoch = self.epoch
-        connection.execute(
-            "INSERT INTO spent_by_all VALUES (?, ?) ON CONFLICT DO UPDATE SET nano = nano + excluded.nano",
-            (epoch, added.for_all),
-        )
-        connection.executemany(
-            "INSERT INTO spent_by_some VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET nano = nano + excluded.nano",
-            ((epoch, owner, nano) for owner, nano in added.for_some.items()),
-        )
+    def _spending_by_name(self, connection: sqlite3.Connection, standing: Standing) -> Spending:
+        found = connection.execute("SELECT owner, nano FROM spent_by_some WHERE epoch = ?", (standing.epoch,))
+        return Spending(standing.spending.for_all, dict(found))
 
     def _note(self, connection: sqlite3.Connection, text: str) -> None:
         connection.execute(
@@ -201,82 +172,31 @@ class SQLiteLedger:
             (self.now(), self.epoch, text),
         )
 
-    # --- the file -------------------------------------------------------------------------------------------------
-
     def _fact(self, name: str) -> int | None:
         with self._reading() as connection:
             row = connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
             return None if row is None or row[0] is None else int(row[0])
 
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with _ONE_AT_A_TIME, _foreign_errors(self.path):
-            yield self._connected()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Hold the file's only write lock; commit to disk, or roll everything back on any error."""
-        with _ONE_AT_A_TIME, _foreign_errors(self.path):
-            connection = self._connected()
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-
-    def _connected(self) -> sqlite3.Connection:
-        if self._connection is None:
-            # a file that vanished is not made anew: what it recorded would be spent again
-            self._connection = self._open(create=False)
-        return self._connection
-
-    def _open(self, *, create: bool) -> sqlite3.Connection:
-        with _foreign_errors(self.path):
-            if create:
-                make_private(self.path)
-            connection = sqlite3.connect(
-                f"{self.path.as_uri()}?mode={'rwc' if create else 'rw'}",
-                uri=True,
-                timeout=self._busy_seconds,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-            try:
-                connection.execute("PRAGMA synchronous = FULL")
-                _prepare(connection, self.path)
-                _write_ahead(connection, self._busy_seconds)
-            except BaseException:
-                connection.close()
-                raise
-            return connection
-
-
-def make_private(path: Path) -> None:
-    """Make a file that its user alone can read, unless it is there; SQLite's files beside it get the same rights."""
-    try:
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except OSError as error:
-        raise LedgerUnavailable(f"the file {path} cannot be made ({error.strerror}); nothing was released") from None
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Lay out a new file; refuse one that is something else, and leave it as it is."""
-    found = _marks(connection)
-    if found == (0, 0, 0):
-        connection.execute("BEGIN IMMEDIATE")
-        if _marks(connection) == found:
-            for statement in _SCHEMA.split(";\n"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
-        connection.execute("COMMIT")
+    def _lay_out(self, connection: sqlite3.Connection) -> None:
+        """Lay out a new file; refuse one that is something else, and leave it as it is."""
         found = _marks(connection)
-    if found[:2] != (_APPLICATION_ID, _SCHEMA_VERSION):
-        raise InvalidInput(f"{path} is not a fedgroup ledger of version {_SCHEMA_VERSION}; name another file")
+        if found == (0, 0, 0):
+            connection.execute("BEGIN IMMEDIATE")
+            if _marks(connection) == found:
+                for statement in _SCHEMA.split(";\n"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+            connection.execute("COMMIT")
+            found = _marks(connection)
+        if found[:2] != (_APPLICATION_ID, _SCHEMA_VERSION):
+            raise InvalidInput(f"{self.path} is not a fedgroup ledger of version {_SCHEMA_VERSION}; name another file")
+
+
+def _row(charge: Charge, at: str, epoch: int) -> tuple[Any, ...]:
+    owners = None if charge.owners is None else len(charge.owners)
+    nano = charge.epsilon.nano
+    return (at, epoch, charge.purpose, charge.question, charge.plan, nano, owners, charge.protection)
 
 
 def _marks(connection: sqlite3.Connection) -> tuple[int, int, int]:
@@ -285,60 +205,3 @@ def _marks(connection: sqlite3.Connection) -> tuple[int, int, int]:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     return application, version, tables
-
-
-def _write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
-    """Make SQLite keep a write-ahead log; it gives up at once where another process does the same, so ask again."""
-    deadline = time.monotonic() + busy_seconds
-    while True:
-        try:
-            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            if mode != "wal":
-                raise sqlite3.OperationalError("no write-ahead log can be kept there; use a local disk")
-            return
-
-
-@contextmanager
-def _foreign_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours; none of them holds a private value."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise LedgerUnavailable(
-            f"the ledger {path} cannot be used now ({error}); nothing was released, try later"
-        ) from None
-    except sqlite3.DatabaseError as error:
-        raise InvalidInput(
-            f"{path} is not a usable ledger ({error}); name another file (a backup forgets the charges made since)"
-        ) from None
-
-
-_ONE_AT_A_TIME = threading.RLock()
-"""Held while a ledger is used: threads take turns, and no fork happens meanwhile."""
-
-_LEDGERS: weakref.WeakSet[SQLiteLedger] = weakref.WeakSet()
-"""Every ledger of this process. SQLite keeps its locks per process, so these cannot be kept per ledger either."""
-
-
-def _before_fork() -> None:
-    _ONE_AT_A_TIME.acquire()
-    for ledger in list(_LEDGERS):
-        ledger.close()
-
-
-def _after_fork_in_parent() -> None:
-    _ONE_AT_A_TIME.release()
-
-
-def _after_fork_in_child() -> None:
-    global _ONE_AT_A_TIME
-    _ONE_AT_A_TIME = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

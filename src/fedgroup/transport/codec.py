@@ -6,7 +6,7 @@ type and any other spelling of the same message are refused by that alone. Error
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
@@ -20,6 +20,8 @@ except ImportError:
     raise InvalidInput("messages on a wire need msgspec: pip install 'fedgroup[live]'") from None
 
 Message = TypeVar("Message")
+
+_SHORT = 8_192
 
 
 class _Envelope(msgspec.Struct):
@@ -60,6 +62,15 @@ def decode(data: bytes, allowed: tuple[type[Message], ...]) -> Message:
     if _spelled(message) != data:
         raise ProtocolViolation("a message is spelled in its one form")
     return message
+
+
+def decode_once(data: bytes, allowed: tuple[type[Message], ...]) -> Message:
+    """Return what `decode` does; the same short message to many owners of one process is decoded once for all."""
+    message: Message = _decode_once(data, allowed) if len(data) <= _SHORT else decode(data, allowed)
+    return message
+
+
+_decode_once = lru_cache(maxsize=256)(decode)
 
 
 def _require_size(data: bytes) -> None:

@@ -1,29 +1,40 @@
-"""Messages that arrived and wait to be taken, in order, never more than a bound."""
+"""Messages that arrived and wait to be taken, in order, never many more than a bound, in number and in bytes."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
 MOST_WAITING = 20_000
 """Several answers of each of a thousand owners."""
 
+MOST_WAITING_BYTES = 64 << 20
+"""The vectors of a thousand owners; 64 of the longest messages there can be."""
+
 
 class Inbox:
-    """A queue that says when it is full and when there is room again, and ends when it is closed."""
+    """A queue that says when it is full and when there is room again, and ends when it is closed.
+
+    `waited_s` is how long the message taken last had waited.
+    """
 
     def __init__(
         self,
         *,
         most: int = MOST_WAITING,
+        most_bytes: int = MOST_WAITING_BYTES,
         when_full: Callable[[], None] = lambda: None,
         when_room: Callable[[], None] = lambda: None,
     ) -> None:
         self._most = most
+        self._most_bytes = most_bytes
         self._when_full = when_full
         self._when_room = when_room
-        self._waiting: deque[tuple[str, bytes]] = deque()
+        self._waiting: deque[tuple[str, bytes, float]] = deque()
+        self.waited_s = 0.0
+        self._bytes = 0
         self._news = asyncio.Event()
         self._full = False
         self._closed = False
@@ -35,9 +46,10 @@ class Inbox:
 
     def put(self, sender: str, payload: bytes) -> None:
         """Add a message to the end."""
-        self._waiting.append((sender, payload))
+        self._waiting.append((sender, payload, time.monotonic()))
+        self._bytes += len(payload)
         self._news.set()
-        if not self._full and len(self._waiting) >= self._most:
+        if not self._full and (len(self._waiting) >= self._most or self._bytes >= self._most_bytes):
             self._full = True
             self._when_full()
 
@@ -57,8 +69,10 @@ class Inbox:
             await self._news.wait()
 
     def _take(self) -> tuple[str, bytes]:
-        message = self._waiting.popleft()
-        if self._full and len(self._waiting) <= self._most // 2:
+        sender, payload, arrived = self._waiting.popleft()
+        self.waited_s = time.monotonic() - arrived
+        self._bytes -= len(payload)
+        if self._full and len(self._waiting) <= self._most // 2 and self._bytes <= self._most_bytes // 2:
             self._full = False
             self._when_room()
-        return message
+        return sender, payload

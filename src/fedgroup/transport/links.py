@@ -12,6 +12,10 @@ MOST_BYTES = 1 << 20
 class OwnerLink(Protocol):
     """An owner's end. While it is up, the owner is present; when it is lost, the owner is gone."""
 
+    @property
+    def waited_s(self) -> float:
+        """How long the message received last had waited to be taken."""
+
     async def send(self, to: str, payload: bytes) -> None:
         """Send to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
 

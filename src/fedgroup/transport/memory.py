@@ -66,7 +66,12 @@ class MemoryOwnerLink:
         self._hub = hub
         self._owner = owner
         self._inbox: Inbox | None = inbox
+        self._taken_from = inbox
         self._messages = inbox.taken()
+
+    @property
+    def waited_s(self) -> float:
+        return self._taken_from.waited_s
 
     async def send(self, to: str, payload: bytes) -> None:
         """Send to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""

@@ -72,6 +72,10 @@ class _Line:
     def received(self) -> AsyncIterator[tuple[str, bytes]]:
         return self._inbox.taken()
 
+    @property
+    def waited_s(self) -> float:
+        return self._inbox.waited_s
+
     async def close(self) -> None:
         connection, self._connection = self._connection, None
         if self._task is not None:
@@ -186,6 +190,11 @@ class MqttOwnerLink(_MqttLink):
             gone=Will(topics.presence(owner), encode(Presence(owner, here=False))),
         )
         super().__init__(_Line(broker, party, backoff))
+
+    @property
+    def waited_s(self) -> float:
+        """How long the message received last had waited to be taken."""
+        return self._line.waited_s
 
     async def send(self, to: str, payload: bytes) -> None:
         """Send to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""

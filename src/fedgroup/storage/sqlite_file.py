@@ -1,0 +1,230 @@
+"""One SQLite file of ours: for its user's eyes only, written ahead, safe under threads, processes, crashes and forks.
+
+Guarantee: a transaction is on disk (WAL, synchronous=FULL) before it returns; where `flushed_later`, once `flush`
+           returned, and a file that could not be flushed is used no more. A process killed at any moment leaves either
+           the whole transaction or none of it.
+
+SQLite's locks do not survive a fork: a child that inherits an open connection, even one it never touches, holds no
+lock on the file, and loses its charges when its parent closes it. So every file is closed just before a fork, and
+opened again by whoever uses it next.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from fedgroup.errors import InvalidInput, LedgerUnavailable
+
+_to_disk = getattr(os, "fdatasync", os.fsync)
+
+
+class SQLiteFile:
+    """A file that is opened when it is used, and `_lay_out` when it is new."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, busy_seconds: float = 60.0, flushed_later: bool = False
+    ) -> None:
+        # absolute: a process may change its folder before it opens the file again
+        self.path = Path(path).absolute()
+        self._log = f"{self.path}-wal"
+        self._busy_seconds = busy_seconds
+        self._flushed_later = flushed_later
+        self._written = self._flushed = 0
+        self._lost = False
+        self._connection: sqlite3.Connection | None = None
+        if not self.path.parent.is_dir():
+            raise InvalidInput(f"there is no folder {self.path.parent} for the ledger; make it, or name another file")
+        if self.path.is_dir():
+            raise InvalidInput(f"{self.path} is a folder; name a file for the ledger")
+        with _ONE_AT_A_TIME:
+            self._connection = self._open(create=True)
+            _FILES.add(self)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a consistent copy to a new file, for its owner's eyes only, while others go on charging."""
+        place = Path(path).absolute()
+        try:
+            os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            raise InvalidInput(f"{place} is there already; name another file for the copy") from None
+        try:
+            with self._reading() as connection, closing(sqlite3.connect(place)) as copy:
+                connection.backup(copy)
+        except BaseException:
+            place.unlink(missing_ok=True)
+            raise
+
+    @property
+    def unflushed(self) -> bool:
+        """Whether something may not be on disk yet."""
+        return self._lost or self._written != self._flushed
+
+    def flush(self) -> None:
+        """Return when everything written or read so far is on disk; needed where the file is `flushed_later` only.
+
+        Many files can be flushed at the same time, in threads. One that cannot be is lost: the system may forget what
+        it could not write and say nothing the next time.
+        """
+        with _ONE_AT_A_TIME:
+            if self._lost:
+                raise LedgerUnavailable(f"the ledger {self.path} could not be written to disk; start the owner again")
+            if not self.unflushed:
+                return
+            written = self._written
+            log = self._open_log()
+        try:
+            _to_disk(log)
+        except OSError as error:
+            self._lost = True
+            raise LedgerUnavailable(f"the ledger {self.path} cannot be written to disk ({error.strerror})") from None
+        finally:
+            os.close(log)
+        self._flushed = max(self._flushed, written)
+
+    def close(self) -> None:
+        """Close the file; it is opened again when it is used again."""
+        with _ONE_AT_A_TIME:
+            if self._connection is not None:
+                self._connection.close()
+                if not os.path.exists(self._log):  # SQLite moved all of it to the file, on disk, and threw it away
+                    self._flushed = self._written
+            self._connection = None
+
+    def _lay_out(self, connection: sqlite3.Connection) -> None:
+        """Lay out a new file; refuse one that is something else, and leave it as it is."""
+        raise NotImplementedError
+
+    def _note_unflushed(self) -> None:
+        """Remember that something written, or something read that another process wrote, may not be on disk yet."""
+        self._written += self._flushed_later
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with _ONE_AT_A_TIME, _our_errors(self.path):
+            yield self._connected()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Hold the file's only write lock; commit, or roll everything back on any error."""
+        with _ONE_AT_A_TIME, _our_errors(self.path):
+            connection = self._connected()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+                connection.execute("COMMIT")
+                self._note_unflushed()
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._lost:
+            raise LedgerUnavailable(f"the ledger {self.path} could not be written to disk; start the owner again")
+        if self._connection is None:
+            # a file that vanished is not made anew: what it recorded would be spent again
+            self._connection = self._open(create=False)
+        return self._connection
+
+    def _open_log(self) -> int:
+        """Return the write-ahead log; SQLite locks other files than this one, so that closing it unlocks nothing."""
+        try:
+            return os.open(self._log, os.O_RDONLY)
+        except OSError as error:
+            raise LedgerUnavailable(f"the log of the ledger {self.path} is away ({error.strerror})") from None
+
+    def _open(self, *, create: bool) -> sqlite3.Connection:
+        with _our_errors(self.path):
+            if create:
+                make_private(self.path)
+            connection = sqlite3.connect(
+                f"{self.path.as_uri()}?mode={'rwc' if create else 'rw'}",
+                uri=True,
+                timeout=self._busy_seconds,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            try:
+                connection.execute("PRAGMA synchronous = FULL")
+                self._lay_out(connection)
+                _write_ahead(connection, self._busy_seconds)
+                if self._flushed_later:
+                    # the log is still written to disk before anything is moved out of it
+                    connection.execute("PRAGMA synchronous = NORMAL")
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+
+def make_private(path: Path) -> None:
+    """Make a file that its user alone can read, unless it is there; SQLite's files beside it get the same rights."""
+    try:
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise LedgerUnavailable(f"the file {path} cannot be made ({error.strerror}); nothing was released") from None
+
+
+def _write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
+    """Make SQLite keep a write-ahead log; it gives up at once where another process does the same, so ask again."""
+    deadline = time.monotonic() + busy_seconds
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            if mode != "wal":
+                raise sqlite3.OperationalError("no write-ahead log can be kept there; use a local disk")
+            return
+
+
+@contextmanager
+def _our_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours; none of them holds a private value."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise LedgerUnavailable(
+            f"the ledger {path} cannot be used now ({error}); nothing was released, try later"
+        ) from None
+    except sqlite3.DatabaseError as error:
+        raise InvalidInput(
+            f"{path} is not a usable ledger ({error}); name another file (a backup forgets the charges made since)"
+        ) from None
+
+
+_ONE_AT_A_TIME = threading.RLock()
+"""Held while a file is used: threads take turns, and no fork happens meanwhile."""
+
+_FILES: weakref.WeakSet[SQLiteFile] = weakref.WeakSet()
+"""Every file of this process. SQLite keeps its locks per process, so the turns cannot be kept per file either."""
+
+
+def _before_fork() -> None:
+    _ONE_AT_A_TIME.acquire()
+    for file in list(_FILES):
+        file.close()
+
+
+def _after_fork_in_parent() -> None:
+    _ONE_AT_A_TIME.release()
+
+
+def _after_fork_in_child() -> None:
+    global _ONE_AT_A_TIME
+    _ONE_AT_A_TIME = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

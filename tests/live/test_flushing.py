@@ -1,0 +1,137 @@
+"""Ledgers are on disk before anything leaves, many of them at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from fedgroup.errors import LedgerUnavailable
+from fedgroup.live.flushing import Flushing
+from fedgroup.live.owner import run_owner
+
+PATIENCE_S = 10.0
+
+
+@dataclass
+class Ledger:
+    """Is on disk when it is told to be."""
+
+    reached: threading.Event = field(default_factory=threading.Event)
+    free: threading.Event = field(default_factory=threading.Event)
+    broken: bool = False
+    unflushed: bool = True
+
+    def flush(self) -> None:
+        self.reached.set()
+        assert self.free.wait(PATIENCE_S)
+        if self.broken:
+            raise LedgerUnavailable("the disk is broken")
+        self.unflushed = False
+
+
+@dataclass
+class Node:
+    """Answers with a word, which its ledger has to keep first."""
+
+    ledger: Ledger
+    name: str = "me"
+
+    def prepare(self, sender: str, message: Any, *, waited_s: float) -> list[tuple[str, bytes]]:
+        return [(sender, b"answer")]
+
+    def refusal(self, sender: str, message: Any, error: Exception) -> list[tuple[str, bytes]]:
+        return [(sender, type(error).__name__.encode())]
+
+
+@dataclass
+class Link:
+    """One question, and what was sent."""
+
+    sent: list[bytes] = field(default_factory=list)
+    waited_s: float = 0.0
+
+    async def send(self, to: str, payload: bytes) -> None:
+        self.sent.append(payload)
+
+    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
+        yield "provider", b"question"
+
+
+def in_a_loop(story: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    @functools.wraps(story)
+    def test(**given: Any) -> None:
+        asyncio.run(story(**given))
+
+    return test
+
+
+def answering(node: Node, link: Link, flushing: Flushing, *, in_thread: bool = False) -> Any:
+    return run_owner(node, link, decode=lambda data, _: data, flushing=flushing, in_thread=in_thread)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+@pytest.mark.parametrize("broken", [False, True])
+@in_a_loop
+async def test_nothing_leaves_before_the_ledger_is_on_disk(in_thread: bool, broken: bool) -> None:
+    node, link, flushing = Node(Ledger(broken=broken)), Link(), Flushing()
+    task = asyncio.create_task(answering(node, link, flushing, in_thread=in_thread))
+    assert await asyncio.to_thread(node.ledger.reached.wait, PATIENCE_S)
+    await asyncio.sleep(0.05)
+    assert link.sent == []
+    node.ledger.free.set()
+    await asyncio.wait_for(task, PATIENCE_S)
+    assert link.sent == ([b"LedgerUnavailable"] if broken else [b"answer"])
+    flushing.close()
+
+
+@in_a_loop
+async def test_slow_ledgers_hold_up_no_others_and_each_hears_of_its_own_error() -> None:
+    flushing, slow = Flushing(), [Ledger() for _ in range(3)]
+    waiting = [asyncio.ensure_future(flushing.flushed(ledger)) for ledger in slow[:1]]
+    assert await asyncio.to_thread(slow[0].reached.wait, PATIENCE_S)
+    quick, bad = Ledger(), Ledger(broken=True)
+    quick.free.set()
+    bad.free.set()
+    results = await asyncio.wait_for(
+        asyncio.gather(flushing.flushed(quick), flushing.flushed(bad), return_exceptions=True), PATIENCE_S
+    )
+    assert results[0] is None
+    assert isinstance(results[1], LedgerUnavailable)
+    assert not waiting[0].done()
+    slow[0].free.set()
+    await asyncio.wait_for(waiting[0], PATIENCE_S)
+    flushing.close()
+
+
+@in_a_loop
+async def test_many_ledgers_are_flushed_and_those_cancelled_disturb_nobody() -> None:
+    flushing, ledgers = Flushing(), [Ledger() for _ in range(500)]
+    for ledger in ledgers:
+        ledger.free.set()
+    tasks = [asyncio.ensure_future(flushing.flushed(ledger)) for ledger in ledgers]
+    await asyncio.sleep(0)
+    for task in tasks[::7]:
+        task.cancel()
+    await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), PATIENCE_S)
+    assert not any(ledger.unflushed for at, ledger in enumerate(ledgers) if at % 7)
+    await flushing.flushed(ledgers[1])  # already there
+    flushing.close()
+
+
+@in_a_loop
+async def test_a_ledger_written_meanwhile_is_flushed_again() -> None:
+    flushing, ledger = Flushing(), Ledger()
+    first = asyncio.ensure_future(flushing.flushed(ledger))
+    assert await asyncio.to_thread(ledger.reached.wait, PATIENCE_S)
+    ledger.reached.clear()
+    second = asyncio.ensure_future(flushing.flushed(ledger))
+    assert await asyncio.to_thread(ledger.reached.wait, PATIENCE_S), "the second flush began after it was asked for"
+    ledger.free.set()
+    await asyncio.gather(first, second)
+    flushing.close()
