@@ -7,7 +7,7 @@
     |-- LedgerUnavailable   the ledger cannot be written now: nothing was released
     |-- SiloUnavailable     an owner's database cannot be reached now: nothing was counted
     |-- ServiceUnavailable  a federation's service cannot be reached, or is too busy, now
-    |-- TooFewHeard         too few members of a masked group answered: no answer
+    |-- TooFewHeard         nobody, or too few members of a masked group, answered: no answer
     `-- ProtocolViolation   a party sent what the protocol forbids
 
 Texts say what was given, what is allowed and what to do. About private columns they name the column and the
@@ -18,7 +18,7 @@ kind of fault, never a value, a row or a count: an error is a release too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 
@@ -74,22 +74,36 @@ class ServiceUnavailable(FedgroupError):
 
 
 class TooFewHeard(FedgroupError):
-    """Fewer members of a masked group were heard than its noise needs; the round gave no answer."""
+    """Nobody was heard, or fewer members of a masked group than its noise needs; the round gave no answer.
+
+    `refused` tells how many owners refused, by the reason they gave.
+    """
 
     exit_code = 75
 
-    def __init__(self, *, heard: int, needed: int) -> None:
+    def __init__(self, *, heard: int, needed: int, refused: Mapping[str, int] | None = None) -> None:
         self.heard = heard
         self.needed = needed
-        super().__init__(
-            f"{heard} members of a masked group were heard but {needed} are needed for enough noise; "
-            "ask again later, or agree on terms that allow more dropouts"
-        )
+        self.refused = dict(refused or {})
+        if needed > 1:
+            few = f"{heard} members of a masked group were heard but {needed} are needed for enough noise"
+            advice = "ask again later, or agree on terms that allow more dropouts"
+        else:
+            few = "no owner answered"
+            advice = "ask differently, or later" if refused else "ask again later"
+        super().__init__("; ".join([few, *([refusals_in_words(self.refused)] if refused else []), advice]))
 
     def __reduce__(self) -> tuple[Callable[[], TooFewHeard], tuple[()]]:
         """Survive the way back from a worker process with all facts."""
-        return partial(TooFewHeard, heard=self.heard, needed=self.needed), ()
+        return partial(TooFewHeard, heard=self.heard, needed=self.needed, refused=self.refused), ()
 
 
 class ProtocolViolation(FedgroupError):
     """A party sent a message that the protocol forbids."""
+
+
+def refusals_in_words(refused: Mapping[str, int]) -> str:
+    """Return how many owners refused, and for which reasons, the commonest first."""
+    ordered = sorted(refused.items(), key=lambda each: (-each[1], each[0]))
+    count = sum(refused.values())
+    return f"{count} owner{'' if count == 1 else 's'} refused: {', '.join(f'{n} {reason}' for reason, n in ordered)}"

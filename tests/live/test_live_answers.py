@@ -142,15 +142,15 @@ def test_a_group_spoilt_in_the_middle_is_run_once_more_and_charged_again(city: C
             here.provider.settings.__dict__["cohort_size"] = 6
             await here.provider.ask(count(), method="cohorts")
             node = here.owners["owner-5"].node
-            usual, fallen = node.receive, []
+            usual, fallen = node.prepare, []
 
-            def falls_silent(sender: str, message: Any) -> Any:
+            def falls_silent(sender: str, message: Any, **named: Any) -> Any:
                 if type(message).__name__ == "Go" and not fallen:
                     fallen.append(1)
                     return []
-                return usual(sender, message) if not fallen else []
+                return usual(sender, message, **named) if not fallen else []
 
-            node.receive = falls_silent
+            node.prepare = falls_silent
             answer = await here.provider.ask(count(), method="cohorts", fresh=True)
             heard = [name for name in here.owners if name != "owner-5"]
             assert (answer.heard, answer.missing) == (5, 1)
@@ -183,11 +183,11 @@ def test_an_owner_lost_in_the_middle_is_missing(city: Callable[..., Any]) -> Non
         async with city(4) as here:
             node = here.owners["owner-2"].node
 
-            def lost(sender: str, message: Any) -> Any:
+            def lost(sender: str, message: Any, **named: Any) -> Any:
                 here.owners["owner-2"].link.drop()
                 return []
 
-            node.receive = lost
+            node.prepare = lost
             answer = await here.provider.ask(count(), method="dp")
             assert (answer.owners, answer.heard, answer.missing) == (4, 3, 1)
 

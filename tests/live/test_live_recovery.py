@@ -97,13 +97,13 @@ def test_a_group_that_fell_silent_in_the_middle_has_time_for_its_second_round(ci
             for owner in here.owners.values():
                 owner.link.send = slowly(owner.link.send)
             node = here.owners["owner-5"].node
-            usual, gone = node.receive, []
+            usual, gone = node.prepare, []
 
-            def falls_silent(sender: str, message: Any) -> Any:
+            def falls_silent(sender: str, message: Any, **named: Any) -> Any:
                 gone.extend([1] if type(message).__name__ == "Go" else [])
-                return [] if gone else usual(sender, message)
+                return [] if gone else usual(sender, message, **named)
 
-            node.receive = falls_silent
+            node.prepare = falls_silent
             answer = await here.provider.ask(QUERY, method="cohorts", fresh=True)
             assert (answer.heard, answer.missing) == (5, 1)
             assert abs(answer.value - here.true_count(QUERY, [n for n in here.owners if n != "owner-5"])) <= 2
@@ -179,12 +179,12 @@ def test_a_silent_owner_holds_the_others_up_once(city: Callable[..., Any]) -> No
     async def story() -> None:
         async with city(4, seconds=1.0, cap=1e4) as here:
             node = here.owners["owner-2"].node
-            usual = node.receive
-            node.receive = lambda sender, message: []
+            usual = node.prepare
+            node.prepare = lambda sender, message, **named: []
             seconds = [await timed(here) for _ in range(3)]
             assert seconds[0] >= 1
             assert max(seconds[1:]) < 0.8
-            node.receive = usual  # it is asked all the time, so that it is heard as soon as it says something
+            node.prepare = usual  # it is asked all the time, so that it is heard as soon as it says something
             answer = await here.provider.ask(QUERY, method="dp", fresh=True)
             assert (answer.heard, answer.missing) == (4, 0)
 

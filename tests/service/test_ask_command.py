@@ -89,6 +89,20 @@ def test_exit_codes_are_those_of_all_commands(running: Running, ask: Any, tmp_pa
     assert (code, out, err.count("\n")) == (75, "", 1)
 
 
+def test_why_owners_refuse_is_told(running: Running, ask: Any, tmp_path: Path) -> None:
+    with running(owners=3) as up:
+        up_file(tmp_path, up)
+        up.here.city.owners["owner-0"].ledger.set_cap(Epsilon.of(0.5))
+        code, out, err = ask("count", *WHERE)
+        assert (code, "2 of 3 owners were heard" in out, "1 owner refused: 1 budget" in err) == (0, True, True)
+        code, out, _ = ask("count", *WHERE, "--json")
+        assert (json.loads(out)["refused"], json.loads(out)["missing"]) == ({"budget": 1}, 1)
+        up.here.city.break_silos()
+        code, out, err = ask("count", *WHERE, "--fresh")
+        assert (code, out) == (75, "")
+        assert "no owner answered; 3 owners refused: 3 silo" in " ".join(err.split())
+
+
 def test_without_a_federation_or_a_token_nothing_is_sent(ask: Any, tmp_path: Path) -> None:
     assert ask("count", *WHERE)[0] == 2
     assert ask("count", *WHERE, "--url", "http://127.0.0.1:1")[0] == 2

@@ -68,8 +68,9 @@ def test_errors_are_those_of_a_federation_in_one_process(running: Running, monke
         with pytest.raises(fg.InvalidQuery, match="no sincee"):
             federation.count(CIRCLE, epsilon=0.1, sincee="2026")
         up.here.city.break_silos()
-        with pytest.raises(TooFewHeard):
+        with pytest.raises(TooFewHeard, match="2 owners refused: 2 silo") as unheard:
             federation.count(CIRCLE, epsilon=0.1)
+        assert unheard.value.refused == {"silo": 2}
         monkeypatch.setenv("FEDGROUP_TOKEN", "unknown")
         with fg.connect(up.url) as stranger, pytest.raises(fg.InvalidInput, match="token"):
             stranger.budget()

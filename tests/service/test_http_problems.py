@@ -170,14 +170,22 @@ ERRORS = [
     BudgetExhausted(asked=0.5, left=0.25, cap=1),
     InvalidQuery("a radius is greater than 0"),
     TooFewHeard(heard=3, needed=4),
+    TooFewHeard(heard=0, needed=1, refused={"budget": 2, "radius": 1}),
 ]
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: f"{type(error).__name__}-{len(str(error))}")
 def test_errors_come_back_as_they_were(error: FedgroupError) -> None:
     problem = problem_of(error)
     again = error_of(problem.status, problem.body())
     assert (type(again), str(again)) == (type(error), str(error))
+
+
+def test_an_older_service_that_tells_no_reasons_is_understood() -> None:
+    body = problem_of(TooFewHeard(heard=0, needed=1, refused={"budget": 2})).body()
+    assert error_of(503, body).refused == {"budget": 2}
+    del body["refused"]
+    assert error_of(503, body).refused == {}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -188,7 +196,15 @@ def test_every_problem_becomes_an_error_with_an_exit_code_that_fits(kind: str) -
     assert error.exit_code == (3 if kind == "budget-exhausted" else 75 if later else 2)
 
 
-@pytest.mark.parametrize("body", [{}, {"type": PREFIX + "budget-exhausted"}, {"type": 5, "detail": ["x"], "errors": 3}])
+ODD: list[dict[str, Any]] = [
+    {},
+    {"type": PREFIX + "budget-exhausted"},
+    {"type": PREFIX + "too-few-heard", "heard": 0, "needed": 1, "refused": [3]},
+    {"type": 5, "detail": ["x"], "errors": 3},
+]
+
+
+@pytest.mark.parametrize("body", ODD)
 def test_replies_of_other_programs_become_errors_too(body: dict[str, Any]) -> None:
     assert isinstance(error_of(502, body), ServiceUnavailable)
 

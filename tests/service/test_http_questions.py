@@ -119,15 +119,15 @@ def test_an_allowance_is_kept_to_the_last_nano(service: Service, question: dict[
 def falls_silent(here: Any, name: str) -> None:
     """Make an owner say nothing from its next `Go` on: its masked group's round is spoilt."""
     node, fallen = here.city.owners[name].node, []
-    usual = node.receive
+    usual = node.prepare
 
-    def receive(sender: str, message: Any) -> Any:
+    def receive(sender: str, message: Any, **named: Any) -> Any:
         if fallen or type(message).__name__ == "Go":
             fallen.append(1)
             return []
-        return usual(sender, message)
+        return usual(sender, message, **named)
 
-    node.receive = receive
+    node.prepare = receive
 
 
 @pytest.mark.parametrize(("allowance", "status", "spent"), [(5, 200, 2), (1.5, 503, 1)])

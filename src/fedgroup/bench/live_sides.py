@@ -8,12 +8,14 @@ import logging
 import statistics
 import tempfile
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from fedgroup.bench.aiomqtt_echo import run_echoes, time_echoes
 from fedgroup.bench.echoing import EchoingOwner, EchoingProvider
 from fedgroup.bench.measuring import peak_mb
 from fedgroup.bench.mosquitto_server import free_port, mosquitto_server
@@ -41,13 +43,14 @@ _WARM = 3
 
 @dataclass(frozen=True)
 class Timed:
-    """What one method took: medians of questions, of echoes, and of echoes that owners kept first."""
+    """What one method took: medians of questions, of echoes, of echoes that owners kept first, and of aiomqtt's."""
 
     method: str
     ours_s: float
     echo_s: float
     kept_echo_s: float
     peak_mb: float
+    aiomqtt_echo_s: float | None = None
 
     @property
     def trips(self) -> int:
@@ -60,12 +63,24 @@ def measure_federation(owners: int, broker: str, *, repeats: int) -> list[Timed]
         trial, port = make_trial(Path(place, "trial"), owners=owners, seed=1, most=10_000), free_port()
         if broker == "mosquitto":
             stack.enter_context(mosquitto_server(_listening(trial, port), Topics(FEDERATION), folder=Path(place)))
+        embedded = broker == "embedded"
+        timed: list[Timed] = _beside(run_owners, trial, port, Alone(ask_owners, trial, port, embedded, owners, repeats))
+        if find_spec("aiomqtt") is None:
+            return timed
+        names = [file.parent.name for file in trial.owners]
+        echo_s = _beside(
+            run_echoes, trial, port, Alone(time_echoes, trial, port, embedded, names, _MESSAGE_BYTES, repeats)
+        )
+        return [replace(each, aiomqtt_echo_s=each.trips * echo_s) for each in timed]
+
+
+def _beside(run: Callable[[Sequence[Path], int], None], trial: Trial, port: int, measuring: Alone) -> Any:
+    """Run owners beside a process that measures, and return what that one found."""
+    with ExitStack() as stack:
+        stack.callback(measuring.stop)
         for at in range(_PROCESSES):
-            stack.callback(Alone(run_owners, trial.owners[at::_PROCESSES], port).stop)
-        provider = Alone(ask_owners, trial, port, broker == "embedded", owners, repeats)
-        stack.callback(provider.stop)
-        timed: list[Timed] = provider.result()
-        return timed
+            stack.callback(Alone(run, trial.owners[at::_PROCESSES], port).stop)
+        return measuring.result()
 
 
 def _be_quiet() -> None:
@@ -97,11 +112,11 @@ async def _run_owners(files: Sequence[Path], port: int) -> None:
 
 def ask_owners(trial: Trial, port: int, embedded: bool, owners: int, repeats: int) -> list[Timed]:
     """Be the provider: ask by every method, echo in between, and return what both took."""
-    from msgspec.structs import replace
+    from msgspec import structs
 
     _be_quiet()
     config = read_config(trial.provider, ProviderConfig)
-    config = replace(config, broker=replace(config.broker, port=port, embedded=embedded))
+    config = structs.replace(config, broker=structs.replace(config.broker, port=port, embedded=embedded))
     return asyncio.run(_ask_owners(config, owners, repeats))
 
 

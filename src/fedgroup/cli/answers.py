@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     "kind", "value", "interval", "confidence", "epsilon", "method", "in_group", "trust", "groups", "noises", "owners",
-    "heard", "missing", "private", "seconds", "stored", "charged", "asked_at", "notes",
+    "heard", "missing", "private", "seconds", "stored", "charged", "asked_at", "notes", "refused",
 )  # fmt: skip
 
 
@@ -36,6 +36,7 @@ def say_answer(answer: Answer, trial: TrialOptions, *, as_json: bool) -> None:
     if trial.evaluate:
         result.print(f"true value: {number(answer.true_value)}")
     _print_price(answer)
+    _print_missing(answer)
     result.print(answer.trust if private else f"{answer.trust}; this answer is not private")
 
 
@@ -68,6 +69,12 @@ def _print_price(answer: Answer) -> None:
         result.print(f"exact: no noise for {_several(answer.owners, 'owner')}, {cost}, {took}")
     else:
         result.print(f"{answer.method}: {_noises(answer)}, {cost}, {took}")
+
+
+def _print_missing(answer: Answer) -> None:
+    """Say how many owners are in the answer, if not all; notes tell why others refused."""
+    if answer.missing:
+        result.print(f"{answer.heard:,} of {_several(answer.owners, 'owner')} were heard")
 
 
 def _cost(answer: Answer) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fedgroup.cli.options import OPTIONS, argument, flag, option
+from fedgroup.cli.options import OPTIONS, argument, flag, hidden_flag, option
 from fedgroup.cli.output import print_json, result, talk, working
 from fedgroup.errors import InvalidInput
 
@@ -73,11 +73,13 @@ def provider(
     """Run a provider: broker (unless another is named), coordination, HTTP API and map, until Ctrl-C."""
     import asyncio
 
+    from fedgroup.experiments.examples import example_city
     from fedgroup.live.config import ProviderConfig, read_config
     from fedgroup.service.pages.mounting import page_settings
     from fedgroup.service.provider_process import serve
 
-    found, pages = read_config(config, ProviderConfig), page_settings(outlines, tiles)
+    found = read_config(config, ProviderConfig)
+    pages = page_settings(found, outlines=outlines, tiles=tiles, examples=example_city())
     with _logged("provider", log, log_level) as started:
         asyncio.run(serve(found, pages=pages, ready=lambda up: started(_told(up), url=up.url)))
 
@@ -92,6 +94,9 @@ def owner(
     open_: Annotated[bool, flag(OPTIONS, "--open", "open that page in a browser")] = False,
     log: _Log = "text",
     log_level: _Level = "info",
+    until_input_ends: Annotated[
+        bool, hidden_flag("--until-input-ends", "stop when standard input ends: whoever started this is gone")
+    ] = False,
 ) -> None:
     """Run an owner, or several, until Ctrl-C: their records stay here."""
     import asyncio
@@ -103,7 +108,8 @@ def owner(
         if page or open_:
             asyncio.run(_run_with_page(config, found, broker_port, started, new_ledger=new_ledger, browse=open_))
             return
-        asyncio.run(_run_owners(found, broker_port, started, new_ledger=new_ledger))
+        owners = _run_owners(found, broker_port, started, new_ledger=new_ledger, until_input_ends=until_input_ends)
+        asyncio.run(owners)
 
 
 def up(
@@ -120,6 +126,7 @@ def up(
     """Run a whole federation on synthetic data here, until Ctrl-C: provider, owners, certificates and all."""
     import asyncio
 
+    from fedgroup.experiments.examples import example_city
     from fedgroup.live.logs import begin_log
     from fedgroup.live.open_files import allow_open_files
     from fedgroup.live.trial import make_trial
@@ -130,7 +137,8 @@ def up(
     with working("making certificates and a city"):
         trial = make_trial(folder, owners=owners, seed=seed)
     told = lambda facts: _up(facts, as_json=json)
-    asyncio.run(run_trial(trial, http_port=port, epsilon=epsilon, told=told, browse=_browse if open_ else None))
+    browse, examples = _browse if open_ else None, example_city()
+    asyncio.run(run_trial(trial, http_port=port, epsilon=epsilon, told=told, browse=browse, examples=examples))
     talk.print("stopped")
 
 
@@ -156,12 +164,19 @@ def _logged(role: str, form: str, level: str) -> Iterator[Callable[..., None]]:
 
 
 async def _run_owners(
-    configs: Sequence[OwnerConfig], port: int | None, started: Callable[..., None], *, new_ledger: bool
+    configs: Sequence[OwnerConfig],
+    port: int | None,
+    started: Callable[..., None],
+    *,
+    new_ledger: bool,
+    until_input_ends: bool,
 ) -> None:
     from fedgroup.live.running import running_owners
-    from fedgroup.live.stopping import stop_on_signals
+    from fedgroup.live.stopping import stop_on_signals, stop_when_input_ends
 
     with stop_on_signals() as stop:
+        if until_input_ends:
+            stop_when_input_ends(stop)
         async with running_owners(configs, port=port, new_ledger=new_ledger) as nodes:
             names = ", ".join(node.name for node in nodes[:5]) + (", ..." if len(nodes) > 5 else "")
             started(f"{len(nodes)} owners running: {names}; Ctrl-C stops" if len(nodes) > 1 else f"{names} is running")

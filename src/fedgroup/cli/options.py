@@ -27,6 +27,11 @@ def flag(panel: str, name: str, text: str) -> Any:
     return typer.Option(name, help=text, metavar="", rich_help_panel=panel, show_default=False)
 
 
+def hidden_flag(name: str, text: str) -> Any:
+    """Return an option for other commands of ours, which no help shows."""
+    return typer.Option(name, help=text, hidden=True)
+
+
 def argument(text: str, metavar: str) -> Any:
     """Return an argument that must be given."""
     return typer.Argument(help=text, metavar=metavar, show_default=False)

@@ -35,7 +35,8 @@ def _section(name: str, command: Any) -> Iterator[str]:
     yield f"`fedgroup {name} {shown}`".replace(" `", "`") + f": {_sentence(command.help)}\n"
     yield "| option | meaning | default |\n|---|---|---|"
     for parameter in command.params:
-        yield _row(parameter)
+        if not getattr(parameter, "hidden", False):
+            yield _row(parameter)
     yield ""
 
 

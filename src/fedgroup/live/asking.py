@@ -3,19 +3,21 @@
 alone     Ask -> Noisy
 trusted   Ask -> members write to their leader, all say Ready -> Go to the leader -> Noisy
 masked    Ask -> Ready -> Go with the roster to its members -> Masked; one silent member spoils the group's round,
-          which is run once more without it, with a new id, fresh masks and fresh noise, and is charged again
+          which is run once more without it, with a new id, fresh masks and fresh noise, and is charged again; the
+          silent one is asked alone from the next question on, until it answers
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fedgroup.errors import TooFewHeard
 from fedgroup.live.desk import Desk
+from fedgroup.live.lapses import Lapses
 from fedgroup.live.plans import LiveGroup, LivePlan
 from fedgroup.live.replies import Replies
 from fedgroup.messages import NoisyTotals, RangeQuery
@@ -33,21 +35,29 @@ RERUNS = 1
 class Tally:
     """What was heard: exact whole-unit sums of noisy values, how many noises are in them, and who was in.
 
-    `failed` said that they were ready, and then nothing.
+    `left_out` are not asked with their masked groups: who lapsed before, and `failed`, who lapsed in this question.
+    `led_nothing` are leaders of trusted groups that gave no answer.
     """
 
     parts: Sequence[str]
+    left_out: set[str] = field(default_factory=set)
     sums: list[int] = field(default_factory=list)
     noises: float = 0.0
     groups: int = 0
     heard: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
+    led_nothing: set[str] = field(default_factory=set)
     rounds: list[bytes] = field(default_factory=list)
     reruns: int = 0
 
     def __post_init__(self) -> None:
         self.sums = [0] * len(self.parts)
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many of the owners that were not heard refused, by their reasons."""
+        return dict(sorted(Counter(why for name, why in self.refused.items() if name not in self.heard).items()))
 
     def add(self, sums: Sequence[int], *, noises: float, heard: Iterable[str]) -> None:
         """Add the noisy sums of one group."""
@@ -56,14 +66,19 @@ class Tally:
         self.groups += 1
         self.heard |= set(heard)
 
+    def totals(self, query: RangeQuery, protection: Protection) -> NoisyTotals:
+        """Return the sums over all owners that were heard."""
+        parts: dict[str, int | float] = dict(zip(query.parts, self.sums, strict=True))
+        scales = scales_of(query, protection)
+        return NoisyTotals(parts, scales, False, noises=self.noises, heard=len(self.heard))
+
 
 class Asking:
-    """Runs rounds for one provider; `led_nothing` are leaders whose groups wrote to them in vain, by their arrival."""
+    """Runs rounds for one provider, and notes who lapses in them."""
 
-    def __init__(self, desk: Desk, protection: Protection) -> None:
+    def __init__(self, desk: Desk, lapses: Lapses) -> None:
         self._desk = desk
-        self._protection = protection
-        self.led_nothing: dict[str, int] = {}
+        self._lapses = lapses
 
     async def answer(
         self,
@@ -73,21 +88,17 @@ class Asking:
         by: str,
         seconds: float,
         may_rerun: Callable[[], bool] = lambda: True,
-    ) -> tuple[NoisyTotals, Tally]:
-        """Return the totals over all owners that were heard; raise `TooFewHeard` when nobody was."""
-        tally = Tally(query.parts)
-        groups = () if plan is None else plan.groups
-        alone = sorted(self._desk.present) if plan is None else plan.alone(self._desk.present)
+    ) -> Tally:
+        """Return what the owners said; maybe nobody was heard."""
+        tally = Tally(query.parts, set(self._lapses.left_out))
+        groups, present = () if plan is None else plan.groups, self._desk.present
+        alone = sorted(present) if plan is None else plan.alone(present, tally.left_out)
         spoilt = await self._round(query, groups, alone, tally, by=by, seconds=seconds)
         for _ in range(RERUNS):
             if spoilt and may_rerun():
                 tally.reruns += 1
                 spoilt = await self._round(query, spoilt, (), tally, by=by, seconds=seconds)
-        if not tally.heard:
-            raise TooFewHeard(heard=0, needed=1)
-        parts: dict[str, int | float] = dict(zip(query.parts, tally.sums, strict=True))
-        scales = scales_of(query, self._protection)
-        return NoisyTotals(parts, scales, False, noises=tally.noises, heard=len(tally.heard)), tally
+        return tally
 
     async def _round(
         self,
@@ -109,13 +120,12 @@ class Asking:
             group.name: Ask(round_id, wire, group.name, within, by) for group in groups
         }
         messages = dict.fromkeys(alone, asks[None]) | {
-            name: asks[group.name] for group in groups for name in group.members if name not in tally.failed
+            name: asks[group.name] for group in groups for name in group.asked(tally.left_out)
         }
         # a group that waits for silent members must leave time for its second step
         replies = await self._desk.ask(round_id, messages, (Ready, Noisy), seconds=seconds / (2 if groups else 1))
         tally.refused |= replies.refused
-        for name in alone:
-            _add_alone(tally, name, replies)
+        self._lapses.note_alone([name for name in alone if _add_alone(tally, name, replies)])
         return await self._second_step(query, round_id, groups, replies, tally, deadline=deadline)
 
     async def _second_step(
@@ -128,7 +138,7 @@ class Asking:
         *,
         deadline: float,
     ) -> list[LiveGroup]:
-        rosters = {group.name: _ready_of(group, replies) for group in groups}
+        rosters = {group.name: _ready_of(group, replies, tally.left_out) for group in groups}
         going = [group for group in groups if _can_go(group, rosters[group.name])]
         messages: dict[str, Any] = {}
         for group in going:
@@ -140,10 +150,21 @@ class Asking:
         said = await self._hurried(round_id, messages, said, seconds=left * 0.2)
         tally.refused |= said.refused
         spoilt = [group for group in going if not _add_group(tally, group, rosters[group.name], said, query)]
-        tally.failed |= {name for group in spoilt for name in messages if name not in said.said}
-        leaders = {group.members[0] for group in groups if group.mode == "trusted"}
-        self.led_nothing |= {name: self._desk.arrivals.get(name, 0) for name in leaders - set(said.said)}
-        return [group for group in spoilt if _could_go(group, tally.failed)]
+        tally.led_nothing |= {group.members[0] for group in groups if group.mode == "trusted"} - set(said.said)
+        self._note_lapses(tally, spoilt, rosters, said)
+        return [group for group in spoilt if _could_go(group, tally.left_out)]
+
+    def _note_lapses(
+        self, tally: Tally, spoilt: Sequence[LiveGroup], rosters: dict[str, list[int]], said: Replies
+    ) -> None:
+        """Leave out who spoilt its group's round. When nobody of a group answers, the line is to blame, not they."""
+        self._lapses.note_together(name for name, reply in said.said.items() if isinstance(reply, Masked))
+        for group in spoilt:
+            ready = {group.members[p] for p in rosters[group.name]}
+            silent = {name for name in ready if not isinstance(said.said.get(name), Masked)}
+            tally.failed |= silent
+            tally.left_out |= silent
+            self._lapses.note_failed(silent if silent != ready else ())
 
     async def _hurried(self, round_id: bytes, messages: dict[str, Any], said: Replies, *, seconds: float) -> Replies:
         """Ask leaders that wait for letters to do with those they have."""
@@ -155,13 +176,14 @@ class Asking:
         return said
 
 
-def _ready_of(group: LiveGroup, replies: Replies) -> list[int]:
-    return [p for p, name in enumerate(group.members) if isinstance(replies.said.get(name), Ready)]
+def _ready_of(group: LiveGroup, replies: Replies, left_out: set[str]) -> list[int]:
+    asked = group.asked(left_out)
+    return [p for p, name in enumerate(group.members) if name in asked and isinstance(replies.said.get(name), Ready)]
 
 
-def _could_go(group: LiveGroup, failed: set[str]) -> bool:
+def _could_go(group: LiveGroup, left_out: set[str]) -> bool:
     """Tell whether enough members are left to run a group's round once more."""
-    return len(set(group.members) - failed) >= group.terms.least_heard
+    return len(group.asked(left_out)) >= group.terms.least_heard
 
 
 def _can_go(group: LiveGroup, ready: Sequence[int]) -> bool:
@@ -170,10 +192,13 @@ def _can_go(group: LiveGroup, ready: Sequence[int]) -> bool:
     return len(ready) >= group.terms.least_heard
 
 
-def _add_alone(tally: Tally, name: str, replies: Replies) -> None:
+def _add_alone(tally: Tally, name: str, replies: Replies) -> bool:
+    """Add what an owner said alone; tell whether it did."""
     said = replies.said.get(name)
-    if isinstance(said, Noisy) and len(said.sums) == len(tally.parts):
-        tally.add(said.sums, noises=1, heard=[name])
+    if not isinstance(said, Noisy) or len(said.sums) != len(tally.parts):
+        return False
+    tally.add(said.sums, noises=1, heard=[name])
+    return True
 
 
 def _add_group(tally: Tally, group: LiveGroup, roster: Sequence[int], said: Replies, query: RangeQuery) -> bool:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,8 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard
 from fedgroup.live.comparing import Comparing
 from fedgroup.live.desk import Desk
+from fedgroup.live.lapses import Lapses
+from fedgroup.live.logs import note_refusals
 from fedgroup.live.plans import LiveGroup, LivePlan, Roster, cohorts_of
 from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.messages.asked import Describe, Offer, Reveal, Seal
@@ -24,6 +29,8 @@ from fedgroup.provider.settings import COMPARED, GroupingSettings
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import PublicMap
 
+log = logging.getLogger("fedgroup.provider")
+
 ATTEMPTS = 3
 """How often a group is offered anew without the members that refused."""
 _AT_ONCE = 16
@@ -32,12 +39,16 @@ _AT_ONCE = 16
 class Forming:
     """Makes plans out of owners that are here."""
 
-    def __init__(self, desk: Desk, *, public_map: PublicMap, protection: Protection, seconds: float = 10.0) -> None:
+    def __init__(
+        self, desk: Desk, lapses: Lapses, *, public_map: PublicMap, protection: Protection, seconds: float = 10.0
+    ) -> None:
         self._desk = desk
+        self._lapses = lapses
         self._map = public_map
         self._protection = protection
         self._seconds = seconds
         self._provider = Provider()
+        self._unheard: dict[str, Describe] = {}  # what each owner was asked for the last time, until it is heard
 
     async def by_similarity(
         self, settings: GroupingSettings, *, epsilon: Epsilon, grid: tuple[int, int], mode: str, terms: MaskSettings
@@ -87,20 +98,44 @@ class Forming:
 
     async def by_chance(self, method: str, size: int, terms: MaskSettings) -> LivePlan:
         """Form masked cohorts of owners in random order; costs nothing, says nothing about anybody's data."""
-        plan_id, rosters = secrets.token_hex(8), _cohorts(self._desk.present, size)
+        plan_id, rosters = secrets.token_hex(8), _cohorts(self._desk.present - self._lapses.left_out, size)
         groups = await self.formed(plan_id, rosters, terms=terms)
         return LivePlan(plan_id, method, "masked", tuple(groups), tuple(rosters))
 
     async def _vectors(self, epsilon: Epsilon, grid: tuple[int, int]) -> tuple[NoisyVectors, list[str]]:
-        asked = Describe(secrets.token_bytes(16), grid[0], grid[1], epsilon.nano)
-        everyone = dict.fromkeys(sorted(self._desk.present), asked)
-        replies = await self._desk.ask(asked.round, everyone, (Described,), seconds=self._seconds, patient=True)
-        names = sorted(name for name, said in replies.said.items() if len(said.counts) == grid[0] * grid[1])
+        said, refused = await self._described(Describe(secrets.token_bytes(16), grid[0], grid[1], epsilon.nano))
+        note_refusals(log, refused)
+        names = sorted(name for name, each in said.items() if len(each.counts) == grid[0] * grid[1])
         if not names:
-            raise TooFewHeard(heard=0, needed=1)
-        counts = np.array([replies.said[name].counts for name in names], dtype=np.int64)
+            raise TooFewHeard(heard=0, needed=1, refused=Counter(refused.values()))
+        counts = np.array([said[name].counts for name in names], dtype=np.int64)
         scale = scale_of_noise(self._protection.of_histogram(), epsilon)
         return NoisyVectors(counts, self._map.grid(*grid), scale, epsilon), names
+
+    async def _described(self, new: Describe) -> tuple[dict[str, Described], dict[str, str]]:
+        """Return the vectors of the owners that are here, and why others refuse.
+
+        Who was too late the last time is asked for that vector again, by the id of its round: it has paid for it.
+        """
+        asked = {name: self._asked_before(name, new) for name in sorted(self._desk.present)}
+        self._unheard |= asked
+        rounds = {each.round: {name: one for name, one in asked.items() if one == each} for each in asked.values()}
+        waiting = [
+            self._desk.ask(name, owners, (Described,), seconds=self._seconds, patient=True)
+            for name, owners in rounds.items()
+        ]
+        said: dict[str, Described] = {}
+        refused: dict[str, str] = {}
+        for replies in await asyncio.gather(*waiting):
+            said |= replies.said
+            refused |= replies.refused
+        for name in (*said, *refused):
+            self._unheard.pop(name, None)
+        return said, refused
+
+    def _asked_before(self, owner: str, new: Describe) -> Describe:
+        known = self._unheard.get(owner)
+        return known if known is not None and replace(known, round=new.round) == new else new
 
     async def formed(self, plan_id: str, rosters: Sequence[Roster], *, terms: MaskSettings) -> list[LiveGroup]:
         """Return the groups that came about, of the rosters wished for."""
@@ -115,7 +150,8 @@ class Forming:
 
     async def _form(self, name: str, roster: tuple[str, ...], *, mode: str, terms: MaskSettings) -> LiveGroup | None:
         for attempt in range(ATTEMPTS):
-            roster = tuple(owner for owner in roster if owner in self._desk.present)
+            able = Roster(mode, roster).able(self._desk.present, self._lapses.left_out)
+            roster = tuple(owner for owner in roster if owner in able)
             if len(roster) < 2:
                 return None
             group = LiveGroup(f"{name}.{attempt}", mode, roster, terms.terms(len(roster)))

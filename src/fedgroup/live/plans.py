@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,10 @@ class LiveGroup:
     members: tuple[str, ...]
     terms: MaskedTerms
 
+    def asked(self, left_out: Collection[str]) -> list[str]:
+        """Return the members that are asked to answer together; nobody is left out of a trusted group."""
+        return [name for name in self.members if self.mode == "trusted" or name not in left_out]
+
 
 @dataclass(frozen=True)
 class Roster:
@@ -30,6 +34,11 @@ class Roster:
     def led_by_one_of(self, can_lead: Callable[[str], bool]) -> Roster:
         """Return the same owners with those in front that can lead."""
         return Roster(self.mode, tuple(sorted(self.members, key=lambda name: not can_lead(name))))
+
+    def able(self, present: Collection[str], left_out: Collection[str]) -> frozenset[str]:
+        """Return who of them could be in a group now: who is here and, if it is a masked one, is not left out."""
+        here = frozenset(self.members).intersection(present)
+        return here.difference(left_out) if self.mode == "masked" else here
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class LivePlan:
 
     @property
     def formed_of(self) -> set[str]:
-        """The owners that were here when cohorts were formed."""
+        """The owners that cohorts were formed of."""
         formed = self.settings.get("formed_of", ())
         return set(formed) if isinstance(formed, list | tuple) else set()
 
@@ -70,9 +79,16 @@ class LivePlan:
         """The owners it was made for, also those that are in no group now because they were away."""
         return self.members.union(*(roster.members for roster in self.rosters))
 
-    def alone(self, present: Iterable[str]) -> list[str]:
-        """Return the owners that are in no group, in order."""
-        return sorted(set(present) - self.members)
+    def alone(self, present: Iterable[str], left_out: Collection[str] = ()) -> list[str]:
+        """Return, in order, the owners that are in no group, and those left out of their masked one."""
+        together = {name for group in self.groups for name in group.asked(left_out)}
+        return sorted(set(present) - together)
+
+    def noises(self, present: set[str], left_out: Collection[str] = ()) -> float:
+        """Return how many noises an answer holds if everybody who is here is heard."""
+        asked = [(group, len(present.intersection(group.asked(left_out)))) for group in self.groups]
+        shares = (1.0 if group.mode == "trusted" else float(group.terms.shape(heard)) for group, heard in asked)
+        return len(self.alone(present, left_out)) + sum(shares)
 
     def sizes(self) -> list[int]:
         """Return the sizes of all groups, the largest first: what users may see of a plan."""

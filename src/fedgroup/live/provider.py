@@ -12,19 +12,23 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidQuery, LedgerUnavailable
+from fedgroup.errors import InvalidQuery, LedgerUnavailable, TooFewHeard, refusals_in_words
 from fedgroup.live.asking import Asking, Tally
 from fedgroup.live.desk import Desk
 from fedgroup.live.forming import Forming
+from fedgroup.live.lapses import Lapses
+from fedgroup.live.leaving import Leaving
 from fedgroup.live.logs import note_refusals
+from fedgroup.live.mending import Mending
 from fedgroup.live.plans import LivePlan, Roster
-from fedgroup.messages import Answer, ExpectedError, NoisyTotals, RangeQuery
-from fedgroup.messages.asked import Check, Leave
+from fedgroup.messages import Answer, ExpectedError, RangeQuery
+from fedgroup.messages.asked import Check
 from fedgroup.messages.said import Checked
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
@@ -75,13 +79,15 @@ class LiveProvider:
         self.desk = desk
         self.settings = settings
         self._store = store
+        self._lapses = Lapses(desk.arrivals)
         self._forming = Forming(
-            desk, public_map=settings.public_map, protection=settings.protection, seconds=settings.seconds
+            desk, self._lapses, public_map=settings.public_map, protection=settings.protection, seconds=settings.seconds
         )
-        self._asking = Asking(desk, settings.protection)
+        self._asking = Asking(desk, self._lapses)
+        self._mending = Mending(desk, self._lapses)
+        self._leaving = Leaving(desk)
         self._changing = asyncio.Lock()
         self._plans = {plan.method: plan for plan in map(LivePlan.of, store.plans())}
-        self._since: dict[str, dict[str, int]] = {}  # by method: the arrival since which each owner knows its group
 
     @property
     def plan(self) -> LivePlan | None:
@@ -102,8 +108,21 @@ class LiveProvider:
             plan = await self._forming.by_similarity(
                 settings, epsilon=epsilon, grid=grid, mode=mode, terms=self.settings.masks
             )
-            await self._put_in_force(plan, arrivals)
+            await self._put_in_force(plan, plan.rosters, arrivals)
             return plan
+
+    async def again(self, query: RangeQuery, *, method: str | None = None) -> Answer | None:
+        """Return the stored answer to the same question, for nothing, if every owner in it has the same data still."""
+        started = time.perf_counter()
+        self.settings.public_map.require_reachable(query.range)
+        chosen = self._chosen(method)
+        async with self._plan_in_use(chosen) as plan:
+            found = await self._same_again(self._key(query, chosen, plan))
+        if found is None:
+            return None
+        log.info("asked", extra={"method": chosen, "kind": query.kind})
+        log.info("answered", extra={"method": chosen, "kind": query.kind})
+        return replace(found, seconds=time.perf_counter() - started)
 
     async def ask(
         self,
@@ -116,20 +135,21 @@ class LiveProvider:
     ) -> Answer:
         """Return the answer of the owners that are here; the same again is free while nobody's data changed."""
         started = time.perf_counter()
-        self.settings.public_map.require_reachable(query.range)
-        chosen = method or ("fedgroup" if self.plan is not None else "dp")
-        log.info("asked", extra={"method": chosen, "kind": query.kind})
-        plan = await self._plan_for(chosen)
-        key = self._key(query, chosen, plan)
-        again = None if fresh else await self._same_again(key)
+        again = None if fresh else await self.again(query, method=method)
         if again is not None:
-            return replace(again, seconds=time.perf_counter() - started)
-        asked = self.desk.present
-        totals, tally = await self._asking.answer(
-            query, plan, by=by, seconds=self.settings.seconds, may_rerun=may_rerun
-        )
+            return again
+        self.settings.public_map.require_reachable(query.range)
+        chosen = self._chosen(method)
+        log.info("asked", extra={"method": chosen, "kind": query.kind})
+        async with self._plan_in_use(chosen) as plan:
+            key, asked = self._key(query, chosen, plan), self.desk.present
+            tally = await self._asking.answer(query, plan, by=by, seconds=self.settings.seconds, may_rerun=may_rerun)
+            if plan is not None:
+                self._mending.note_answer(plan, self._plans.get(chosen), tally)
         note_refusals(log, tally.refused)
-        answer = self._answer(query, chosen, plan, totals, tally, asked=asked)
+        if not tally.heard:
+            raise TooFewHeard(heard=0, needed=1, refused=tally.reasons)
+        answer = self._answer(query, chosen, plan, tally, asked=asked)
         if not tally.reruns:
             with contextlib.suppress(LedgerUnavailable):  # what is not kept is asked and paid for again
                 self._store.keep(key, tally.rounds[0], asdict(answer) | {"heard_of": sorted(tally.heard)})
@@ -138,13 +158,25 @@ class LiveProvider:
 
     async def expect(self, query: RangeQuery, *, method: str | None = None) -> dict[str, ExpectedError]:
         """Return the error to expect if everybody who is here answers; nothing is spent."""
-        plan = await self._plan_for(method or ("fedgroup" if self.plan is not None else "dp"))
-        present = self.desk.present
-        noises = float(len(present)) if plan is None else float(len(plan.alone(present)))
-        for group in () if plan is None else plan.groups:
-            heard = len(present.intersection(group.members))
-            noises += 1.0 if group.mode == "trusted" else float(group.terms.shape(heard))
+        _, noises = self.partition(await self._plan_for(self._chosen(method)))
         return user.expect(query, scales=scales_of(query, self.settings.protection), noises=noises, continuous=False)
+
+    def partition(self, plan: LivePlan | None) -> tuple[int, float]:
+        """Return how many groups, owners alone included, and how many noises a question is answered with now."""
+        present, left_out = self.desk.present, self._lapses.left_out
+        if plan is None:
+            return len(present), float(len(present))
+        return len(plan.groups) + len(plan.alone(present, left_out)), plan.noises(present, left_out)
+
+    def _chosen(self, method: str | None) -> str:
+        return method or ("fedgroup" if self.plan is not None else "dp")
+
+    @asynccontextmanager
+    async def _plan_in_use(self, method: str) -> AsyncIterator[LivePlan | None]:
+        """Yield the plan in force for a method; its groups stay while the context lasts, whatever is put in force."""
+        plan = await self._plan_for(method)
+        async with self._leaving.using(plan):
+            yield plan
 
     async def _plan_for(self, method: str) -> LivePlan | None:
         if method not in METHODS:
@@ -160,57 +192,39 @@ class LiveProvider:
     async def _cohorts(self, method: str) -> LivePlan:
         """Return masked cohorts of the owners that are here, formed anew when somebody came."""
         async with self._changing:
-            known = self._plans.get(method)
-            if known is not None and self.desk.present <= known.formed_of and not self._broken(known):
+            known, able = self._plans.get(method), self.desk.present - self._lapses.left_out
+            if known is not None and able <= known.formed_of and not self._mending.broken(known):
                 return known
-            everyone, arrivals = sorted(self.desk.present), dict(self.desk.arrivals)
-            size = max(2, len(everyone)) if method == "mpc" else self.settings.cohort_size
+            arrivals = dict(self.desk.arrivals)
+            size = max(2, len(able)) if method == "mpc" else self.settings.cohort_size
             plan = await self._forming.by_chance(method, size, self.settings.masks)
-            plan = replace(plan, settings={"formed_of": everyone})
-            await self._put_in_force(plan, arrivals)
+            plan = replace(plan, settings={"formed_of": sorted(able)})
+            await self._put_in_force(plan, plan.rosters, arrivals)
             return plan
-
-    def _broken(self, plan: LivePlan) -> list[Roster]:
-        """Return the rosters whose groups are to be formed anew: somebody came, who may know nothing of its group, too
-        few members of a masked one are here, or a leader cannot lead and another member can."""
-        since, arrivals = self._since.get(plan.method, {}), self.desk.arrivals
-        wanting = {name for name in self.desk.present if arrivals[name] != since.get(name)}
-        for group in plan.groups:
-            if group.mode == "masked" and len(self.desk.present.intersection(group.members)) < group.terms.least_heard:
-                wanting |= set(group.members)
-        for leader, *others in (group.members for group in plan.groups if group.mode == "trusted"):
-            if not self._can_lead(leader) and any(map(self._can_lead, others)):
-                wanting.add(leader)
-        return [roster for roster in plan.rosters if wanting.intersection(roster.members)]
-
-    def _can_lead(self, owner: str) -> bool:
-        led_nothing = self._asking.led_nothing.get(owner)
-        return owner in self.desk.present and led_nothing != self.desk.arrivals[owner]
 
     async def _mended(self, plan: LivePlan) -> LivePlan:
         """Form anew the groups that need it, led by who can; that costs nobody anything."""
         async with self._changing:
             plan = self._plans.get(plan.method, plan)
-            broken, arrivals = self._broken(plan), dict(self.desk.arrivals)
+            broken, arrivals = self._mending.broken(plan), dict(self.desk.arrivals)
             if not broken:
                 return plan
-            ordered = [roster.led_by_one_of(self._can_lead) for roster in broken]
+            ordered = [roster.led_by_one_of(self._mending.can_lead) for roster in broken]
             name = f"{plan.id}-{secrets.token_hex(8)}"
             again = await self._forming.formed(name, ordered, terms=self.settings.masks)
             back = {name for roster in broken for name in roster.members}
             whole = [group for group in plan.groups if not back.intersection(group.members)]
             mended = replace(plan, groups=(*whole, *again))
-            await self._put_in_force(mended, {name: n for name, n in arrivals.items() if name in back})
+            await self._put_in_force(mended, broken, {name: n for name, n in arrivals.items() if name in back})
             return mended
 
-    async def _put_in_force(self, plan: LivePlan, arrivals: Mapping[str, int]) -> None:
+    async def _put_in_force(self, plan: LivePlan, formed: Sequence[Roster], arrivals: Mapping[str, int]) -> None:
         old = self._plans.get(plan.method)
         self._plans[plan.method] = plan
-        self._since.setdefault(plan.method, {}).update(arrivals)
+        self._mending.note_formed(plan, formed, arrivals)
         self._store.keep_plan(plan.method, asdict(plan))
         kept = {group.name for group in plan.groups}
-        for group in () if old is None else [group for group in old.groups if group.name not in kept]:
-            await self.desk.tell(dict.fromkeys(group.members, Leave(group.name)))
+        await self._leaving.end(() if old is None else (group for group in old.groups if group.name not in kept))
 
     async def _same_again(self, key: str) -> Answer | None:
         """Return the stored answer to the same question if every owner in it says that its data is the same."""
@@ -240,12 +254,11 @@ class LiveProvider:
         query: RangeQuery,
         method: str,
         plan: LivePlan | None,
-        totals: NoisyTotals,
         tally: Tally,
         *,
         asked: set[str],
     ) -> Answer:
-        reading = user.read(query, totals)
+        reading = user.read(query, tally.totals(query, self.settings.protection))
         roster = asked | tally.heard | (set() if plan is None else plan.meant_for)
         mode = None if plan is None else plan.mode
         cost = float(query.epsilon * (1 + tally.reruns))
@@ -268,6 +281,7 @@ class LiveProvider:
             asked_at=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
             charged=cost,
             notes=_notes(roster - tally.heard, tally),
+            refused=tally.reasons,
         )
 
 
@@ -275,6 +289,8 @@ def _notes(missing: set[str], tally: Tally) -> tuple[str, ...]:
     notes = ["records outside the domain are not counted"]
     if missing:
         notes.append("the answer is about the owners heard; nothing is extrapolated to those missing")
+    if tally.reasons:
+        notes.append(refusals_in_words(tally.reasons))
     if tally.reruns:
         notes.append("a group fell silent in the middle and was asked again, at the same price once more")
     return tuple(notes)

@@ -81,6 +81,7 @@ async def running_provider(
         stack.push_async_callback(_end, asyncio.create_task(desk.listen()))
         if not await link.until_up(CONNECT_SECONDS):
             raise InvalidInput(f"the broker at {config.broker.host}:{port} does not answer; is it running?")
+        _spare_the_collector(stack)
         yield RunningProvider(LiveProvider(desk, config.settings, store=state), state, port)
 
 
@@ -108,7 +109,7 @@ async def running_owners(
             for work in (answering, owner.vouching.keep_fresh([owner.tls])):
                 stack.push_async_callback(_end, asyncio.create_task(work))
             nodes.append(owner.node)
-        gc.freeze()  # what owners are made of stays: to look through it again and again takes long where they are many
+        _spare_the_collector(stack)
         yield nodes
 
 
@@ -172,6 +173,12 @@ def _owner(config: OwnerConfig, port: int | None, *, new_ledger: bool, known: di
     return _Owner(node, link, vouching, tls, config.silo.get("kind") != "records")
 
 
+def embedded_broker(config: ProviderConfig) -> EmbeddedBroker:
+    """Return the broker that a provider's file describes, for who wants it without the provider."""
+    identity, trust = _identity(config.identity.folder, config.identity.authority, config.federation.name)
+    return _broker(config, Topics(config.federation.name), Vouching(trust), identity.server_context(trust))
+
+
 def _broker(config: ProviderConfig, topics: Topics, vouching: Vouching, tls: ssl.SSLContext) -> EmbeddedBroker:
     def identify(der: bytes) -> tuple[str, str]:
         with suppress(ProtocolViolation):
@@ -187,6 +194,13 @@ def _identity(folder: str, authority: str, federation: str) -> tuple[Identity, T
         raise InvalidInput(f"{authority} is the authority of {trust.federation!r}, not of {federation!r}")
     trust.verify(identity.certificate.der, role=identity.role)
     return identity, trust
+
+
+def _spare_the_collector(stack: AsyncExitStack) -> None:
+    """Let the garbage collector leave alone what is there now: to look through it again and again holds answers up."""
+    gc.collect()
+    gc.freeze()
+    stack.callback(gc.unfreeze)
 
 
 async def _end(task: asyncio.Task[None]) -> None:

@@ -1,4 +1,7 @@
-"""The owners of a trial federation as processes of their own, several owners in each."""
+"""The owners of a trial federation as processes of their own, several owners in each.
+
+Each hangs on a pipe that only this process holds: however this process ends, the pipe does too, and so do the owners.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,8 @@ async def _start(files: Sequence[Path], port: int) -> asyncio.subprocess.Process
     named = [word for file in files for word in ("--config", str(file))]
     return await asyncio.create_subprocess_exec(
         sys.executable, "-c", _RUN, "owner", *named, "--broker-port", str(port), "--new-ledger",
-        "--log-level", "warning", stdout=asyncio.subprocess.DEVNULL, start_new_session=True,
+        "--log-level", "warning", "--until-input-ends",
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
 
 

@@ -221,7 +221,10 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the user gets: a value, how far noise may have moved it, and what it cost."""
+    """What the user gets: a value, how far noise may have moved it, and what it cost.
+
+    `refused` tells how many of the owners that are missing refused, by the reason they gave.
+    """
 
     kind: Kind
     value: float | None
@@ -244,6 +247,7 @@ class Answer:
     values: tuple[float | None, ...] = ()
     true_value: float | None = None
     notes: tuple[str, ...] = field(default=())
+    refused: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)

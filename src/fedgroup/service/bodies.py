@@ -33,7 +33,8 @@ class LimitedBodies:
         except Problem as problem:
             await problem_response(problem)(scope, receive, send)
         else:
-            await self._app(scope, _again(first, receive), send)
+            if first["type"] == "http.request":  # else the client went away before its request was whole
+                await self._app(scope, _again(first, receive), send)
 
     async def _whole(self, receive: Receive) -> Message:
         """Return the body as one message, or the message that the client is gone."""

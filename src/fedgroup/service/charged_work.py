@@ -1,7 +1,7 @@
 """Work that is charged to a user before it is begun, once for an idempotency key, and finished whoever waits for it.
 
-Guarantee: `begin` is on disk before the work starts; what failed stays charged; what was free is given back; a process
-           that dies in between leaves the charge. Two requests with one key share one charge and one result.
+Guarantee: `begin` is on disk before the work starts; what failed stays charged; a process that dies in between leaves
+           the charge. Two requests with one key share one charge and one result. Only what is there already is free.
 """
 
 from __future__ import annotations
@@ -19,26 +19,32 @@ from fedgroup.storage.provider_state import ProviderState, Question
 
 log = logging.getLogger("fedgroup.service")
 
+NOTHING = Epsilon(0)
+
 Request = Mapping[str, Any]
 """What is asked, in plain values."""
 
 
-@dataclass(frozen=True)
-class Done:
-    """What came out of some work, in plain values; what is free is given back to the user."""
+Result = Mapping[str, Any]
+"""What came out of some work, in plain values."""
 
-    answer: Mapping[str, Any]
-    free: bool = False
+
+async def _nothing() -> None:
+    return None
 
 
 @dataclass(frozen=True)
 class Order:
-    """What to do for a user, at what price; `require_possible` is asked before it is charged."""
+    """What to do for a user, at what price.
+
+    Before it is charged, `require_possible` may refuse it, and `there_already` may return its result for nothing.
+    """
 
     request: Request
     epsilon: Epsilon
-    work: Callable[[Question], Awaitable[Done]]
+    work: Callable[[Question], Awaitable[Result]]
     require_possible: Callable[[], None]
+    there_already: Callable[[], Awaitable[Result | None]] = _nothing
 
 
 class ChargedWork:
@@ -84,21 +90,23 @@ class ChargedWork:
             if known is not None:
                 return _repeated(known, order.request)
             order.require_possible()
-            question = await asyncio.to_thread(self._state.begin, user, order.request, order.epsilon, key=key)
+            result = await order.there_already()
+            price = order.epsilon if result is None else NOTHING
+            question = await asyncio.to_thread(self._state.begin, user, order.request, price, key=key)
             try:
-                done = await order.work(question)
+                result = await order.work(question) if result is None else result
             except Exception as error:
                 await self._note(question, None)
                 if not isinstance(error, (FedgroupError, Problem)):
                     log.exception("a question failed", extra={"question": question.id})
                 raise problem_of(error, id=question.id) from None
-            await self._note(question, done.answer, free=done.free)
-            return replace(question, state="answered", answer=done.answer)
+            await self._note(question, result)
+            return replace(question, state="answered", answer=result)
 
-    async def _note(self, question: Question, answer: Mapping[str, Any] | None, *, free: bool = False) -> None:
+    async def _note(self, question: Question, answer: Result | None) -> None:
         """Keep how a question ended; where that fails its charge stays, and the answer is given all the same."""
         try:
-            await asyncio.to_thread(self._state.finish, question, answer, free=free)
+            await asyncio.to_thread(self._state.finish, question, answer)
         except FedgroupError:
             log.warning("the end of a question was not noted", extra={"question": question.id})
 

@@ -73,7 +73,7 @@ def problem_of(error: Exception, **facts: Any) -> Problem:
             spending = {"asked": error.asked, "left": error.left, "cap": error.cap}
             return Problem("budget-exhausted", str(error), **spending, **facts)
         case TooFewHeard():
-            told = {"heard": error.heard, "needed": error.needed}
+            told = {"heard": error.heard, "needed": error.needed, "refused": error.refused}
             return Problem("too-few-heard", str(error), retry_after=HEARD_SECONDS, **told, **facts)
         case LedgerUnavailable():
             text = "the accounts cannot be written now; try later"
@@ -89,7 +89,8 @@ def error_of(status: int, body: Mapping[str, Any]) -> FedgroupError:
         if kind == "budget-exhausted":
             return BudgetExhausted(asked=float(body["asked"]), left=float(body["left"]), cap=float(body["cap"]))
         if kind == "too-few-heard":
-            return TooFewHeard(heard=int(body["heard"]), needed=int(body["needed"]))
+            refused = {str(reason): int(count) for reason, count in dict(body.get("refused") or {}).items()}
+            return TooFewHeard(heard=int(body["heard"]), needed=int(body["needed"]), refused=refused)
     except (LookupError, TypeError, ValueError):
         return ServiceUnavailable(text)
     if kind == "ledger-unavailable":

@@ -19,7 +19,7 @@ from fedgroup.service.asked import (
     range_query,
     require_noise,
 )
-from fedgroup.service.charged_work import ChargedWork, Done, Order
+from fedgroup.service.charged_work import ChargedWork, Order, Result
 from fedgroup.service.metrics import Metrics
 from fedgroup.service.problems import Problem
 from fedgroup.service.shown import ErrorShown, ExpectationShown, PlanShown, answer_facts
@@ -43,10 +43,14 @@ class Questions:
         """Return the question with its answer; what cannot be asked is refused before it is charged."""
         query, method = self._read(asked)
 
-        async def work(question: Question) -> Done:
-            return await self._asked(question, query, method, fresh=asked.fresh)
+        async def work(question: Question) -> Result:
+            return await self._asked(question, query, method)
 
-        order = Order(plain_question(asked, query), query.epsilon, work, lambda: self._require_ready(method))
+        async def there_already() -> Result | None:
+            return None if asked.fresh else await self._answered_before(query, method)
+
+        request = plain_question(asked, query)
+        order = Order(request, query.epsilon, work, lambda: self._require_ready(method), there_already)
         return await self._work.run(user.name, order, key=key)
 
     async def expect(self, user: User, asked: QuestionAsked) -> ExpectationShown:
@@ -54,8 +58,8 @@ class Questions:
         query, method = self._read(asked)
         self._require_ready(method)
         errors = await self._provider.expect(query, method=method)
-        plan, present = self.plans().get(method), self._provider.desk.present
-        mode = None if plan is None else plan.mode
+        plan = self.plans().get(method)
+        mode, (groups, noises) = None if plan is None else plan.mode, self._provider.partition(plan)
         return ExpectationShown(
             kind=query.kind,
             epsilon=float(query.epsilon),
@@ -63,9 +67,9 @@ class Questions:
             method=method,
             in_group=mode,
             trust=TRUST[mode or "dp"].format(self._provider.settings.masks.colluders),
-            groups=len(present) if plan is None else len(plan.groups) + len(plan.alone(present)),
-            noises=_noises(plan, present),
-            owners=len(present),
+            groups=groups,
+            noises=noises,
+            owners=len(self._provider.desk.present),
             confidence=CONFIDENCE,
             errors={part: ErrorShown(**asdict(error)) for part, error in errors.items()},
             left=float(user.left),
@@ -78,11 +82,11 @@ class Questions:
         epsilon = Epsilon.of(asked.epsilon)
         settings = grouping_settings(asked, self._provider.settings.protection)
 
-        async def work(_question: Question) -> Done:
+        async def work(_question: Question) -> Result:
             grid = (asked.columns, asked.rows)
             plan = await self._provider.regroup(settings, epsilon=epsilon, grid=grid, mode=asked.mode)
             shown = PlanShown.of(plan, self._provider.desk.present, with_members=True)
-            return Done(shown.model_dump(mode="json"))
+            return shown.model_dump(mode="json")
 
         order = Order({PLAN: asked.model_dump(mode="json")}, epsilon, work, self._require_owners)
         return await self._work.run(user.name, order, key=key)
@@ -106,28 +110,27 @@ class Questions:
         if not self._provider.desk.present:
             raise TooFewHeard(heard=0, needed=1)
 
-    async def _asked(self, question: Question, query: RangeQuery, method: str, *, fresh: bool) -> Done:
+    async def _answered_before(self, query: RangeQuery, method: str) -> Result | None:
+        """Return the answer to the same question, whoever asked it, while nobody's data changed."""
+        started = time.perf_counter()
+        answer = await self._provider.again(query, method=method)
+        if answer is None:
+            return None
+        self._metrics.count_question(method, "stored", time.perf_counter() - started)
+        return answer_facts(answer)
+
+    async def _asked(self, question: Question, query: RangeQuery, method: str) -> Result:
+        """Ask the owners; a group that falls silent is asked once more only if that is paid for too."""
         started, outcome = time.perf_counter(), "failed"
         try:
             answer = await self._provider.ask(
                 query,
                 method=method,
                 by=question.user[:MOST_TEXT],
-                fresh=fresh,
+                fresh=True,
                 may_rerun=lambda: self._state.spend_more(question, query.epsilon),
             )
-            outcome = "stored" if answer.stored else "answered"
-            return Done(answer_facts(answer), free=answer.stored)
+            outcome = "answered"
+            return answer_facts(answer)
         finally:
             self._metrics.count_question(method, outcome, time.perf_counter() - started)
-
-
-def _noises(plan: LivePlan | None, present: set[str]) -> float:
-    """Return how many noises an answer holds if everybody who is here is heard."""
-    if plan is None:
-        return float(len(present))
-    shares = [
-        1.0 if group.mode == "trusted" else float(group.terms.shape(len(present.intersection(group.members))))
-        for group in plan.groups
-    ]
-    return len(plan.alone(present)) + sum(shares)

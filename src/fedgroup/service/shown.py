@@ -42,6 +42,7 @@ class AnswerShown(_Shown):
     charged: float
     asked_at: str | None
     notes: list[str]
+    refused: dict[str, int] = Field({}, description="how many of the missing owners refused, by the reason they gave")
 
     @classmethod
     def of(cls, question: Question) -> AnswerShown:
@@ -222,4 +223,4 @@ class ProblemShown(BaseModel):
 def answer_facts(answer: Answer) -> dict[str, Any]:
     """Return an answer in plain values, without what belongs to evaluation."""
     facts = {name: value for name, value in asdict(answer).items() if name not in ("values", "true_value")}
-    return facts | {"interval": list(answer.interval), "notes": list(answer.notes)}
+    return facts | {"interval": list(answer.interval), "notes": list(answer.notes), "refused": dict(answer.refused)}

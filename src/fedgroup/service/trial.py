@@ -17,7 +17,8 @@ from fedgroup.live.stopping import stop_on_signals
 from fedgroup.live.trial import Trial
 from fedgroup.live.trial_owners import owner_processes
 from fedgroup.provider.settings import GroupingSettings
-from fedgroup.service.pages.mounting import PageSettings
+from fedgroup.service.pages.examples import ExampleCity
+from fedgroup.service.pages.mounting import page_settings
 from fedgroup.service.provider_process import Serving, serving
 
 ACCESS_FILE = "up.json"
@@ -33,16 +34,17 @@ async def run_trial(
     epsilon: float,
     told: Callable[[dict[str, Any]], None],
     browse: Callable[[str], Any] | None = None,
+    examples: ExampleCity | None = None,
 ) -> None:
     """Run a trial federation until Ctrl-C or SIGTERM; tell where it is once all owners are here.
 
-    `browse` is given an address that signs in on the map, once and soon.
+    `browse` is given an address that signs in on the map, once and soon; `examples` are for the page to learn on.
     """
     config = read_config(trial.provider, ProviderConfig)
     access = trial.folder / ACCESS_FILE
     with stop_on_signals() as stop:
         async with (
-            serving(_with_port(config, http_port), pages=PageSettings()) as up,
+            serving(_with_port(config, http_port), pages=page_settings(config, examples=examples)) as up,
             owner_processes(trial.owners, port=up.broker_port, processes=_PROCESSES),
         ):
             if not await up.provider.desk.until_present(len(trial.owners), _PATIENCE_S):

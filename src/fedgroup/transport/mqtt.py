@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -62,12 +62,9 @@ class _Line:
             await asyncio.wait_for(self._up.wait(), seconds)
         return self._up.is_set()
 
-    async def publish(self, topic: str, payload: bytes) -> None:
-        if len(payload) > MOST_BYTES:
-            raise ProtocolViolation(f"a message has at most {MOST_BYTES} bytes")
+    async def publish(self, messages: Iterable[tuple[str, bytes]]) -> None:
         if self._connection is not None:
-            self._connection.publish(topic, payload)
-            await self._connection.room()
+            await self._connection.publish_many(_short_enough(messages))
 
     def received(self) -> AsyncIterator[tuple[str, bytes]]:
         return self._inbox.taken()
@@ -199,9 +196,8 @@ class MqttOwnerLink(_MqttLink):
     async def send(self, to: str, payload: bytes) -> None:
         """Send to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
         own = self._topics.say(self._owner)
-        await self._line.publish(
-            own if to == PROVIDER else self._topics.letter(require_owner(to), self._owner), payload
-        )
+        topic = own if to == PROVIDER else self._topics.letter(require_owner(to), self._owner)
+        await self._line.publish([(topic, payload)])
 
 
 class MqttProviderLink(_MqttLink):
@@ -220,9 +216,15 @@ class MqttProviderLink(_MqttLink):
 
     async def send(self, owner: str, payload: bytes) -> None:
         """Send to one owner; lost if the link is down or the owner is not here."""
-        await self._line.publish(self._topics.ask(require_owner(owner)), payload)
+        await self.send_many([(owner, payload)])
 
     async def send_many(self, messages: Iterable[tuple[str, bytes]]) -> None:
         """Send each owner its message, without a round trip for each."""
-        for owner, payload in messages:
-            await self.send(owner, payload)
+        await self._line.publish((self._topics.ask(require_owner(owner)), payload) for owner, payload in messages)
+
+
+def _short_enough(messages: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    for topic, payload in messages:
+        if len(payload) > MOST_BYTES:
+            raise ProtocolViolation(f"a message has at most {MOST_BYTES} bytes")
+        yield topic, payload

@@ -1,0 +1,85 @@
+"""A vector that came too late is not paid for twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.provider.settings import GroupingSettings
+
+SETUP = Epsilon.of(20)
+
+
+class Late:
+    """An owner whose replies to `Describe` are held back until it is let go."""
+
+    def __init__(self, owner: Any) -> None:
+        self._owner, self._usual, self._send = owner, owner.node.prepare, owner.link.send
+        self._describing = False
+        owner.node.prepare, owner.link.send = self._receive, self._lost
+
+    def _receive(self, sender: str, message: Any, **named: Any) -> Any:
+        self._describing = type(message).__name__ == "Describe"
+        return self._usual(sender, message, **named)
+
+    async def _lost(self, to: str, payload: bytes) -> None:
+        if not self._describing:
+            await self._send(to, payload)
+
+    def in_time(self) -> None:
+        self._owner.node.prepare, self._owner.link.send = self._usual, self._send
+
+
+async def regrouped(here: Any, epsilon: Epsilon = SETUP) -> Any:
+    return await here.provider.regroup(GroupingSettings(), epsilon=epsilon, grid=(2, 2))
+
+
+def spent(here: Any, name: str) -> Epsilon:
+    return here.owners[name].ledger.spent()
+
+
+def test_who_was_too_late_gives_the_vector_it_paid_for_at_the_next_grouping(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(6, seconds=0.3) as here:
+            late = Late(here.owners["owner-4"])
+            for _ in range(2):
+                assert (await regrouped(here)).sizes() == [3, 2]
+                assert spent(here, "owner-4") == SETUP
+            late.in_time()
+            assert (await regrouped(here)).sizes() == [3, 3]
+            assert (spent(here, "owner-4"), spent(here, "owner-0")) == (SETUP, Epsilon.of(60))
+            await regrouped(here)
+            assert spent(here, "owner-4") == Epsilon.of(40)
+
+    asyncio.run(story())
+
+
+def test_another_grid_or_epsilon_is_another_vector(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(6, seconds=0.3) as here:
+            late = Late(here.owners["owner-4"])
+            await regrouped(here)
+            late.in_time()
+            assert (await regrouped(here, Epsilon.of(25))).sizes() == [3, 3]
+            assert spent(here, "owner-4") == Epsilon.of(45)
+
+    asyncio.run(story())
+
+
+def test_a_quiet_owner_is_waited_for_where_its_vector_costs_it(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(6, seconds=2.0) as here:
+            owner = here.owners["owner-4"]
+            here.provider.desk._quiet.add("owner-4")
+            send = owner.link.send
+
+            async def slowly(to: str, payload: bytes) -> None:
+                await asyncio.sleep(0.6)
+                await send(to, payload)
+
+            owner.link.send = slowly
+            assert (await regrouped(here)).sizes() == [3, 3]
+
+    asyncio.run(story())
