@@ -60,7 +60,9 @@ def take(browser: Browser, facts: dict[str, str], out: Path) -> None:
         page.get_by_role("button", name="Sign in").click()
         page.goto(f"{facts['page']}{name}")
         page.locator("svg.fg-chart").first.wait_for()
-        page.screenshot(path=out / f"{name}.png")
+        if name == "learn":
+            run_all(page)
+        page.screenshot(path=out / f"{name}.png", full_page=name == "learn")
     browser.close()
 
 
@@ -70,6 +72,13 @@ def ask(page: Page) -> None:
     page.mouse.click(box["x"] + 0.55 * box["width"], box["y"] + 0.45 * box["height"])
     page.get_by_role("button", name="Ask for").click()
     page.locator(".fg-value").wait_for()
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(700)
+
+
+def run_all(page: Page) -> None:
+    page.get_by_role("button", name="Run all").click()
+    page.get_by_role("article", name="mpc").get_by_text("The exact answer is").wait_for()
     page.mouse.move(5, 5)
     page.wait_for_timeout(700)
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from page_process import Here
 from page_steps import sign_in
 from playwright.sync_api import Browser, Page, sync_playwright
+
+sys.path.append(str(Path(__file__).parents[1] / "journeys"))
+"""A federation's processes are run here as they are there."""
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -23,33 +24,6 @@ FLAGS = [
 ]  # fmt: skip
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
-
-
-class Here:
-    """The federation's process, and how it is told what to do."""
-
-    def __init__(self) -> None:
-        script = Path(__file__).with_name("page_city.py")
-        self._process = subprocess.Popen(
-            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.url = str(json.loads(self._process.stdout.readline())["url"])
-        self._users = 0
-
-    def tell(self, *words: Any) -> Any:
-        self._process.stdin.write(json.dumps(words) + "\n")
-        self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())["said"]
-
-    def new_user(self, allowance: float = 100, role: str = "user") -> tuple[str, str]:
-        self._users += 1
-        name = f"user-{self._users}"
-        return name, self.tell("user", name, allowance, role)
-
-    def close(self) -> None:
-        self._process.stdin.close()
-        self._process.wait(30)
-        self._process.stdout.close()
 
 
 @pytest.fixture(scope="session")
@@ -72,18 +46,31 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Watch:
-    """What a page asked for and complained about."""
+    """What a page asked for and complained about, and what of that a test expects."""
 
     hosts: set[str] = field(default_factory=set)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    """Hosts, and what kind of thing each was asked for."""
     complaints: list[str] = field(default_factory=list)
     loopback: bool = False
     """Whether any port of this machine is welcome: pages of other processes than the federation's."""
+    others: set[str] = field(default_factory=set)
+    expected: list[str] = field(default_factory=lambda: ["401"])
+
+    def note(self, host: str, kind: str) -> None:
+        self.hosts.add(host)
+        self.asked.append((host, kind))
 
 
 @pytest.fixture
-def opened(here: Here, browser: Browser) -> Iterator[Callable[..., Page]]:
+def watch() -> Watch:
+    return Watch()
+
+
+@pytest.fixture
+def opened(here: Here, browser: Browser, watch: Watch) -> Iterator[Callable[..., Page]]:
     """Open pages; at the end, none has asked another host or complained, but for what a test expected."""
-    watch, contexts = Watch(), []
+    contexts = []
 
     def open_page(
         *, viewport: dict[str, int] = DESKTOP, dark: bool = False, token: str | None = None, anywhere: bool = False
@@ -94,8 +81,8 @@ def opened(here: Here, browser: Browser) -> Iterator[Callable[..., Page]]:
         page.set_default_timeout(10_000)
         if anywhere:
             watch.loopback = True
-        page.on("request", lambda request: watch.hosts.add(urlsplit(request.url).netloc))
-        page.on("websocket", lambda socket: watch.hosts.add(urlsplit(socket.url).netloc))
+        page.on("request", lambda request: watch.note(urlsplit(request.url).netloc, request.resource_type))
+        page.on("websocket", lambda socket: watch.note(urlsplit(socket.url).netloc, "websocket"))
         page.on("console", lambda line: watch.complaints.append(line.text) if line.type == "error" else None)
         page.on("pageerror", lambda error: watch.complaints.append(str(error)))
         if token is not None:
@@ -105,10 +92,10 @@ def opened(here: Here, browser: Browser) -> Iterator[Callable[..., Page]]:
     yield open_page
     for context in contexts:
         context.close()
-    ours = {urlsplit(here.url).netloc, ""}
+    ours = {urlsplit(here.url).netloc, "", *watch.others}
     assert all(host in ours or (watch.loopback and host.startswith("127.0.0.1:")) for host in watch.hosts)
     # an owner that left serves its page no more, and the page notices
-    expected = ("401", "WebSocket connection", "net::ERR_") if watch.loopback else ("401",)
+    expected = [*watch.expected, *(["WebSocket connection", "net::ERR_"] if watch.loopback else [])]
     assert [text for text in watch.complaints if not any(word in text for word in expected)] == []
 
 

@@ -1,5 +1,6 @@
 """A process with a federation of six owners in memory and its pages; told by lines what to do, it answers by lines.
 
+Its one argument is JSON: `degrees` puts the city at New York's place on earth, `tiles` names a server of tiles.
 It is a process of its own because NiceGUI serves one application a process, and because browsers need a core, too.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 import sys
 import tempfile
 import time
@@ -24,15 +26,18 @@ from service_city import City, FragileSilo, open_city
 
 from fedgroup.data.synthetic import synthesize
 from fedgroup.epsilon import Epsilon
+from fedgroup.experiments.examples import example_city
+from fedgroup.messages import RangeQuery
 from fedgroup.owner.records import Records
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.service.app import create_app
 from fedgroup.service.pages.mounting import MOUNT, PageSettings, add_pages
 from fedgroup.service.serving import served
-from fedgroup.space import Box, PublicMap
+from fedgroup.space import Box, Circle, PublicMap
 
 OWNERS = 6
 DOMAIN = (0, 0, 20_000, 20_000)
+DEGREES = (-74.1, 40.6, -73.8, 40.85)
 COAST = {"type": "LineString", "coordinates": [[500, 3_000], [6_000, 1_500], [12_000, 2_600], [19_500, 900]]}
 
 
@@ -47,16 +52,31 @@ class FleetingSilo(FragileSilo):
         return super().totals(query)
 
 
-def install_city() -> None:
-    """Give the city of the service's tests another map, records in metres, and owners that can vanish."""
+class Lines(logging.Handler):
+    """What was logged as a failure."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
+def install_city(*, degrees: bool) -> None:
+    """Give the city of the service's tests another map, records on it, and owners that can vanish."""
     records = synthesize(OWNERS, records_per_owner=400, seed=3)
-    service_city.MAP = PublicMap(Box(*DOMAIN))
+    west, south, east, north = DEGREES if degrees else DOMAIN
+    service_city.MAP = PublicMap(Box(west, south, east, north), lonlat=degrees)
+    xs = west + (east - west) * records.x / DOMAIN[2]
+    ys = south + (north - south) * records.y / DOMAIN[3]
 
     def silo(_records: Records, public_map: PublicMap) -> FleetingSilo:
         number = silo.count = (silo.count + 1) % OWNERS
         rows = np.flatnonzero(records.code == number)
         fares = {"fare": np.full(len(rows), 2.0)}
-        own = Records(np.zeros(len(rows), dtype=np.int64), records.x[rows], records.y[rows], attributes=fares)
+        codes = np.zeros(len(rows), dtype=np.int64)
+        own = Records(codes, xs[rows], ys[rows], attributes=fares, lonlat=degrees)
         return FleetingSilo(own, public_map)
 
     silo.count = -1
@@ -66,10 +86,22 @@ def install_city() -> None:
 class Commands:
     """What tests may tell the process to do."""
 
-    def __init__(self, city: City, sessions: Any, url: str) -> None:
+    def __init__(self, city: City, sessions: Any, url: str, lines: Lines) -> None:
         self._city = city
         self._sessions = sessions
         self._url = url
+        self._lines = lines
+
+    def failures(self) -> list[str]:
+        return self._lines.texts
+
+    def charges(self) -> int:
+        """How many lines all owners' ledgers have together."""
+        return sum(len(owner.ledger.entries()) for owner in self._city.owners.values())
+
+    def true_count(self, x: float, y: float, radius: float) -> int:
+        query = RangeQuery("count", Circle(x, y, radius), Epsilon.of(1))
+        return self._city.true_count(query)
 
     def user(self, name: str, allowance: float, role: str = "user") -> str:
         return self._city.state.add_user(name, allowance=Epsilon.of(allowance), per_minute=1000, role=role)
@@ -115,16 +147,19 @@ class Commands:
         self._city.owners[name].ledger.set_cap(Epsilon.of(cap))
 
 
-async def story() -> None:
-    install_city()
+async def story(*, degrees: bool = False, tiles: str | None = None) -> None:
+    install_city(degrees=degrees)
+    lines = Lines()
+    logging.getLogger().addHandler(lines)
     with tempfile.TemporaryDirectory() as folder:
         async with open_city(Path(folder), OWNERS, seconds=3.0, dropouts=0.3) as city:
             similar = GroupingSettings(graph="likely", leftovers="cohort")
             await city.provider.regroup(similar, epsilon=Epsilon.of(1), grid=(5, 5))
             app = create_app(city.provider, city.state)
-            sessions = add_pages(app, PageSettings(outlines=COAST))
+            outlines = None if degrees else COAST
+            sessions = add_pages(app, PageSettings(outlines=outlines, tiles=tiles, examples=example_city()))
             async with served(app, pages=True) as url:
-                commands = Commands(city, sessions, url)
+                commands = Commands(city, sessions, url, lines)
                 say({"url": f"{url}{MOUNT}/"})
                 while line := await asyncio.to_thread(sys.stdin.readline):
                     told = json.loads(line)
@@ -137,4 +172,4 @@ def say(what: Any) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(story())
+    asyncio.run(story(**json.loads(sys.argv[1])))

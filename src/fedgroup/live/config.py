@@ -82,6 +82,13 @@ class AnswersTable(_Table, frozen=True, kw_only=True):
     dropouts: float = 0.1
 
 
+class PageTable(_Table, frozen=True, kw_only=True):
+    """What the map shows below areas: outlines (a GeoJSON file), and a server of tiles if it is in degrees."""
+
+    outlines: str | None = None
+    tiles: str | None = None
+
+
 class StateTable(_Table, frozen=True, kw_only=True):
     """Where the provider keeps users, questions and plans."""
 
@@ -95,6 +102,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
     identity: IdentityTable
     broker: BrokerTable = BrokerTable()
     http: HttpTable = HttpTable()
+    page: PageTable = PageTable()
     answers: AnswersTable = AnswersTable()
     state: StateTable = StateTable()
 
@@ -179,7 +187,10 @@ def read_config(path: Path, kind: type[Config]) -> Config:
 
 def _placed(table: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the same tables with their files and folders found from the file's own folder."""
-    places = {"identity": ("folder", "authority"), "ledger": ("file",), "state": ("file",), "silo": ("path",)}
+    places = {
+        "identity": ("folder", "authority"), "ledger": ("file",), "page": ("outlines",), "state": ("file",),
+        "silo": ("path",),
+    }  # fmt: skip
     result = dict(table)
     for name, keys in places.items():
         inner = table.get(name)

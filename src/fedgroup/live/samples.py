@@ -30,6 +30,10 @@ host = "{host}"
 port = {http_port}
 tls = false                           # true: serve with the provider's certificate
 
+[page]                                # the map for browsers, with the extra [page]
+# outlines = "districts.geojson"      # GeoJSON to draw on it, in the federation's coordinates
+# tiles = "https://host/{{z}}/{{x}}/{{y}}.png"    # if lonlat; browsers then ask this server, too
+
 [answers]
 seconds = 10.0                        # how long a round of a question may take; there are two at most
 cohort_size = 50                      # masked cohorts have about this many members

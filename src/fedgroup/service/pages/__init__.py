@@ -12,5 +12,6 @@ Guarantee: a page does what its user's token may do over the HTTP API and nothin
                              the map, sliders, and what the methods are, in few words
     federation, learn, drawings
                              the other pages, and their charts
+    examples, example_cards  methods run on invented records
     owner, owner_page        an owner's own page, served by its own process
 """

@@ -79,9 +79,10 @@ def _cell(text: str) -> None:
 def area_text(request: Mapping[str, Any]) -> str:
     """Return a question's area in few words."""
     if circle := request.get("circle"):
-        return f"within {circle['radius']:g} of {circle['x']:g}, {circle['y']:g}"
+        return f"within {circle['radius']:.10g} of {circle['x']:.10g}, {circle['y']:.10g}"
     if sides := request.get("rectangle"):
-        return f"in {sides['west']:g}, {sides['south']:g} to {sides['east']:g}, {sides['north']:g}"
+        west, south, east, north = (f"{sides[name]:.10g}" for name in ("west", "south", "east", "north"))
+        return f"in {west}, {south} to {east}, {north}"
     shape = request.get("polygon", {})
     rings = shape.get("coordinates", [[]]) if shape.get("type") == "Polygon" else None
     return "in polygons" if rings is None else f"in a polygon of {max(0, len(rings[0]) - 1)} corners"

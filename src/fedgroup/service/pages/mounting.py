@@ -14,9 +14,11 @@ from fastapi import FastAPI
 from starlette.responses import RedirectResponse
 
 from fedgroup.errors import InvalidInput
+from fedgroup.service.pages.examples import ExampleCity, ExampleRuns
 from fedgroup.service.pages.sessions import HOURS, Sessions, random_name
 
 if TYPE_CHECKING:
+    from fedgroup.live.config import ProviderConfig
     from fedgroup.service.pages.visits import Door
 
 MOUNT = "/map"
@@ -28,19 +30,32 @@ _ASSETS = Path(__file__).parent / "assets"
 
 @dataclass(frozen=True)
 class PageSettings:
-    """What an operator decides about the pages: outlines (GeoJSON) and tiles to show, how long sessions last."""
+    """What an operator decides about the pages: outlines (GeoJSON) and tiles to show, how long sessions last.
+
+    `examples` is an invented city for visitors to run methods on.
+    """
 
     outlines: Mapping[str, Any] | None = None
     tiles: str | None = None
     hours: float = HOURS
     https: bool = False
+    examples: ExampleCity | None = None
 
 
-def page_settings(outlines: Path | None, tiles: str | None) -> PageSettings:
-    """Return settings as an operator says them, or say what is wrong with them before anything starts."""
+def page_settings(
+    config: ProviderConfig,
+    *,
+    outlines: Path | None = None,
+    tiles: str | None = None,
+    examples: ExampleCity | None = None,
+) -> PageSettings:
+    """Return settings as a provider's file says them, unless they are said here, or what is wrong with them."""
+    said, tiles = outlines or config.page.outlines, tiles or config.page.tiles
     if tiles is not None and not re.fullmatch(_TILES, tiles):
         raise InvalidInput(f"tiles are served at an address such as https://host/{{z}}/{{x}}/{{y}}.png, got {tiles!r}")
-    return PageSettings(None if outlines is None else read_outlines(outlines), tiles)
+    if tiles is not None and not config.federation.lonlat:
+        raise InvalidInput("tiles are for federations in degrees (lonlat = true); draw outlines on this one")
+    return PageSettings(None if said is None else read_outlines(Path(said)), tiles, examples=examples)
 
 
 def read_outlines(path: Path) -> dict[str, Any]:
@@ -72,7 +87,8 @@ def add_pages(app: FastAPI, settings: PageSettings) -> Sessions:
     from fedgroup.service.pages.visits import Door
 
     sessions = Sessions(hours=settings.hours)
-    door = Door(app.state.service, sessions, settings.outlines, settings.tiles)
+    examples = None if settings.examples is None else ExampleRuns(settings.examples)
+    door = Door(app.state.service, sessions, settings.outlines, settings.tiles, examples)
     _add_federation_pages(door)
     mount(app, f"{door.service.provider.settings.federation} - fedgroup", settings)
     return sessions

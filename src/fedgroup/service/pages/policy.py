@@ -13,10 +13,13 @@ import re
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from anyio import CancelScope
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _SCRIPT = re.compile(rb"<script(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.S)
+_GONE = 499
+"""The status of responses that nobody is there to read."""
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
@@ -56,7 +59,11 @@ def place_of(tiles: str | None) -> str:
 
 
 class PolicyHeaders:
-    """An ASGI application that adds the policy to the pages of another one, which sends each in one piece."""
+    """An ASGI application that adds the policy to the pages of another one, which sends each in one piece.
+
+    Responses to clients that went away are ended here, too: an application may return without one then, and NiceGUI's
+    middlewares, which stand around this one, take that for a failure.
+    """
 
     def __init__(self, app: ASGIApp, *, images: str = "") -> None:
         self._app = app
@@ -67,16 +74,29 @@ class PolicyHeaders:
             await self._app(scope, receive, send)
             return
         held: list[Message] = []
+        gone = begun = False
+
+        async def receive_or_notice() -> Message:
+            nonlocal gone
+            message = await receive()
+            gone = gone or message["type"] == "http.disconnect"
+            return message
 
         async def send_with_policy(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
                 held.append(message)
                 return
             if held:
-                await send(self._with_headers(held.pop(), message.get("body", b"")))
+                begun = True
+                with CancelScope(shield=True):  # what is begun here has begun outside, too
+                    await send(self._with_headers(held.pop(), message.get("body", b"")))
             await send(message)
 
-        await self._app(scope, receive, send_with_policy)
+        await self._app(scope, receive_or_notice, send_with_policy)
+        if gone and not begun:
+            await send({"type": "http.response.start", "status": _GONE, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
 
     def _with_headers(self, start: Message, body: bytes) -> Message:
         headers = MutableHeaders(raw=list(start["headers"]))

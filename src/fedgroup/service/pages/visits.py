@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from fedgroup.service.accounts import Service
 from fedgroup.service.asked import PlanAsked, QuestionAsked
+from fedgroup.service.pages.examples import ExampleRuns
 from fedgroup.service.pages.sessions import SESSION, Session, Sessions, random_name
 from fedgroup.service.questions import PLAN
 from fedgroup.service.shown import ExpectationShown
@@ -29,6 +30,7 @@ class Door:
     sessions: Sessions
     outlines: Mapping[str, Any] | None = None
     tiles: str | None = None
+    examples: ExampleRuns | None = None
 
     async def visit(self, request: Request) -> Visit | None:
         """Return the visit of whoever sends a request, if signed in."""

@@ -61,6 +61,7 @@ export default {
     // --- base ---
     drawBase() {
       const [west, south, east, north] = this.domain;
+      this.$el.classList.toggle("fg-tiled", Boolean(this.tiles));
       if (this.tiles) L.tileLayer(this.tiles, { maxZoom: 24 }).addTo(this.map);
       L.rectangle([[south, west], [north, east]], { className: "fg-domain", interactive: false }).addTo(this.map);
       for (let i = 1; i < LINES; i++) {
