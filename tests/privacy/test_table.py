@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fedgroup.privacy.keystream import Keystream
 from fedgroup.privacy.laplace_inverse import Inverse, thresholds
 from fedgroup.privacy.table import TableSampler
 
@@ -41,6 +42,15 @@ def cumulative(k: int) -> float:
 def draw_at(u: int, *more: int) -> int:
     """Draw with the 64 leading bits u: 16 of them first, 48 as the upper part of the next word."""
     return int(sampler().draw(ChosenBits(u >> 48, (u & (2**48 - 1)) << 16, *more), 1)[0])
+
+
+def test_one_draw_is_what_a_draw_of_many_would_be_bit_for_bit() -> None:
+    table = sampler()
+    one, many = (Keystream(b"k" * 32) for _ in range(2))
+    drawn = [int(table.draw(many, 1)[0]) for _ in range(5_000)]
+    assert [table.draw_one(one) for _ in range(5_000)] == drawn
+    assert one.words(4, np.uint64).tolist() == many.words(4, np.uint64).tolist()
+    assert table.draw_sum(one, 1) == int(table.draw(many, 1)[0])
 
 
 def test_thresholds_are_the_floors_of_the_cumulative_law() -> None:

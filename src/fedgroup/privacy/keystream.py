@@ -7,6 +7,7 @@ Guarantee: the bits cannot be told from uniform ones by anyone who cannot break 
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,10 @@ class Keystream:
             chunk = view[start : start + len(_ZEROS)]
             self._encryptor.update_into(_ZEROS[: len(chunk)], chunk)
         return words
+
+    def word16(self) -> int:
+        """Return one uniform integer of 16 bits: what `words` would hold."""
+        return int.from_bytes(self._encryptor.update(_ZEROS[:2]), sys.byteorder)
 
     def bits(self, count: int) -> int:
         """Return one uniform integer of `count` bits; `count` is a multiple of 64."""

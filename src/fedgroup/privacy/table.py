@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fedgroup.privacy.keystream import Keystream
 
-_UNDECIDED = np.int16(-(2**15))
+_UNDECIDED = -(2**15)
 _NONE = np.empty(0, dtype=np.int64)
 
 Resolve = Callable[[int, int], tuple[int, int]]
@@ -51,11 +51,21 @@ class TableSampler:
             wide[undecided] = decided
         return wide
 
+    def draw_one(self, stream: Keystream) -> int:
+        """Return the draw that `draw` would return, without an array for it."""
+        first_bits = stream.word16()
+        drawn = self._by_first_bits.item(first_bits)
+        if drawn != _UNDECIDED:
+            return drawn
+        return int(self._draw_by_64_bits(stream, np.array([first_bits], dtype=np.uint16))[0])
+
     def draw_sum(self, stream: Keystream, count: int) -> int:
         """Return the sum of what `draw` would return, without widening every draw."""
+        if count == 1:
+            return self.draw_one(stream)
         drawn, undecided, decided = self._draw(stream, count)
         first = int(drawn.sum(dtype=np.int64))
-        return first - len(undecided) * int(_UNDECIDED) + int(decided.sum()) if len(undecided) else first
+        return first - len(undecided) * _UNDECIDED + int(decided.sum()) if len(undecided) else first
 
     def _draw(
         self, stream: Keystream, count: int

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from fedgroup.epsilon import Epsilon
@@ -128,7 +130,7 @@ class SQLiteLedger(SQLiteFile):
 
     def now(self) -> str:
         """Return the time to date an answer with."""
-        return datetime.now(UTC).isoformat(timespec="seconds")
+        return _as_text(int(time.time()))
 
     # --- inside a transaction -----------------------------------------------------------------------------------
 
@@ -191,6 +193,11 @@ class SQLiteLedger(SQLiteFile):
             found = _marks(connection)
         if found[:2] != (_APPLICATION_ID, _SCHEMA_VERSION):
             raise InvalidInput(f"{self.path} is not a fedgroup ledger of version {_SCHEMA_VERSION}; name another file")
+
+
+@lru_cache(maxsize=1)
+def _as_text(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _row(charge: Charge, at: str, epoch: int) -> tuple[Any, ...]:
