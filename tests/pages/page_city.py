@@ -36,6 +36,7 @@ from fedgroup.service.serving import served
 from fedgroup.space import Box, Circle, PublicMap
 
 OWNERS = 6
+CREDIT = "Pictures by <b>nobody</b>"
 DOMAIN = (0, 0, 20_000, 20_000)
 DEGREES = (-74.1, 40.6, -73.8, 40.85)
 COAST = {"type": "LineString", "coordinates": [[500, 3_000], [6_000, 1_500], [12_000, 2_600], [19_500, 900]]}
@@ -157,7 +158,9 @@ async def story(*, degrees: bool = False, tiles: str | None = None) -> None:
             await city.provider.regroup(similar, epsilon=Epsilon.of(1), grid=(5, 5))
             app = create_app(city.provider, city.state)
             outlines = None if degrees else COAST
-            sessions = add_pages(app, PageSettings(outlines=outlines, tiles=tiles, examples=example_city()))
+            sessions = add_pages(
+                app, PageSettings(outlines=outlines, tiles=tiles, credit=CREDIT, examples=example_city())
+            )
             async with served(app, pages=True) as url:
                 commands = Commands(city, sessions, url, lines)
                 say({"url": f"{url}{MOUNT}/"})

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from page_city import CREDIT
 from page_process import Here
 from page_steps import ask, ready
 from playwright.sync_api import expect
@@ -90,6 +91,12 @@ def test_tiles_come_from_the_server_that_was_named_and_from_no_other(page, here,
     sources = [urlsplit(tile.get_attribute("src")).netloc for tile in page.locator("img.leaflet-tile").all()]
     assert set(sources) == {tiles.host}
     picture(page)
+
+
+def test_the_server_of_tiles_is_credited_in_plain_text(page):
+    credit = page.locator(".leaflet-control-attribution")
+    expect(credit).to_contain_text(CREDIT)
+    assert credit.locator("b").count() == 0
 
 
 def test_tiles_can_be_seen_inside_the_domain(page):

@@ -83,10 +83,14 @@ class AnswersTable(_Table, frozen=True, kw_only=True):
 
 
 class PageTable(_Table, frozen=True, kw_only=True):
-    """What the map shows below areas: outlines (a GeoJSON file), and a server of tiles if it is in degrees."""
+    """What the map shows below areas: outlines (a GeoJSON file), and a server of tiles if it is in degrees.
+
+    `credit` is the line that many servers of tiles ask for.
+    """
 
     outlines: str | None = None
     tiles: str | None = None
+    credit: str = ""
 
 
 class StateTable(_Table, frozen=True, kw_only=True):

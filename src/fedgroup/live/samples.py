@@ -33,6 +33,7 @@ tls = false                           # true: serve with the provider's certific
 [page]                                # the map for browsers, with the extra [page]
 # outlines = "districts.geojson"      # GeoJSON to draw on it, in the federation's coordinates
 # tiles = "https://host/{{z}}/{{x}}/{{y}}.png"    # if lonlat; browsers then ask this server, too
+# credit = "Tiles by ..."             # the line that it asks for
 
 [answers]
 seconds = 10.0                        # how long a round of a question may take; there are two at most

@@ -40,10 +40,7 @@ class _AskPage:
         ui.html("Ask about a place", sanitize=False, tag="h1").classes("fg-hidden")
         with ui.element("div").classes("fg-ask"):
             with ui.element("div").classes("fg-place"):
-                door = visit.door
-                self._map = AreaMap(
-                    settings.public_map, self._area, outlines=door.outlines, tiles=door.tiles, on_area=self._draw
-                )
+                self._map = AreaMap(settings.public_map, self._area, base=visit.door.base, on_area=self._draw)
                 self._answer = AnswerCard()
             with ui.element("div").classes("fg-panel"):
                 self._area_form = AreaForm(settings.public_map, on_area=self._type, on_tool=self._use)

@@ -11,6 +11,7 @@ import nicegui.elements.leaflet  # it names Leaflet's own files, which come with
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
+from fedgroup.service.pages.visits import Base
 from fedgroup.space import PublicMap
 
 LEAFLET = Path(nicegui.elements.leaflet.__file__).parent / "dist" / "leaflet"
@@ -33,16 +34,16 @@ class AreaMap(ui.element, component="assets/area_map.js"):
         public_map: PublicMap,
         area: Area,
         *,
-        outlines: Mapping[str, Any] | None,
-        tiles: str | None,
+        base: Base,
         on_area: Callable[[Any], Any],
     ) -> None:
         super().__init__()
         self._props["domain"] = list(public_map.domain.sides)
         self._props["lonlat"] = public_map.lonlat
         self._props["decimals"] = decimals_of(public_map)
-        self._props["outlines"] = outlines
-        self._props["tiles"] = tiles
+        self._props["outlines"] = base.outlines
+        self._props["tiles"] = base.tiles
+        self._props["credit"] = base.credit
         self._props["label"] = _LABEL
         self._props["tool"] = "circle"
         self._props["radius"] = radii_of(public_map)[1]

@@ -30,13 +30,14 @@ _ASSETS = Path(__file__).parent / "assets"
 
 @dataclass(frozen=True)
 class PageSettings:
-    """What an operator decides about the pages: outlines (GeoJSON) and tiles to show, how long sessions last.
+    """What an operator decides about the pages: what the map shows below areas, how long sessions last.
 
     `examples` is an invented city for visitors to run methods on.
     """
 
     outlines: Mapping[str, Any] | None = None
     tiles: str | None = None
+    credit: str = ""
     hours: float = HOURS
     https: bool = False
     examples: ExampleCity | None = None
@@ -55,7 +56,8 @@ def page_settings(
         raise InvalidInput(f"tiles are served at an address such as https://host/{{z}}/{{x}}/{{y}}.png, got {tiles!r}")
     if tiles is not None and not config.federation.lonlat:
         raise InvalidInput("tiles are for federations in degrees (lonlat = true); draw outlines on this one")
-    return PageSettings(None if said is None else read_outlines(Path(said)), tiles, examples=examples)
+    drawn = None if said is None else read_outlines(Path(said))
+    return PageSettings(drawn, tiles, config.page.credit, examples=examples)
 
 
 def read_outlines(path: Path) -> dict[str, Any]:
@@ -84,11 +86,12 @@ def require_pages() -> None:
 def add_pages(app: FastAPI, settings: PageSettings) -> Sessions:
     """Serve the pages of an application's federation under `MOUNT`, and return who is signed in."""
     require_pages()
-    from fedgroup.service.pages.visits import Door
+    from fedgroup.service.pages.visits import Base, Door
 
     sessions = Sessions(hours=settings.hours)
     examples = None if settings.examples is None else ExampleRuns(settings.examples)
-    door = Door(app.state.service, sessions, settings.outlines, settings.tiles, examples)
+    base = Base(settings.outlines, settings.tiles, settings.credit)
+    door = Door(app.state.service, sessions, base, examples)
     _add_federation_pages(door)
     mount(app, f"{door.service.provider.settings.federation} - fedgroup", settings)
     return sessions

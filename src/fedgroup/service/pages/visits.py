@@ -23,13 +23,21 @@ class SignedOut(Exception):  # noqa: N818  a turn of events, not an error
 
 
 @dataclass(frozen=True)
+class Base:
+    """What a map shows below areas: outlines (GeoJSON), and tiles of a server with the credit that it asks for."""
+
+    outlines: Mapping[str, Any] | None = None
+    tiles: str | None = None
+    credit: str = ""
+
+
+@dataclass(frozen=True)
 class Door:
     """What all pages of an application share."""
 
     service: Service
     sessions: Sessions
-    outlines: Mapping[str, Any] | None = None
-    tiles: str | None = None
+    base: Base = Base()
     examples: ExampleRuns | None = None
 
     async def visit(self, request: Request) -> Visit | None:

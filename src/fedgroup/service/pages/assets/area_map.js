@@ -13,6 +13,7 @@ export default {
     decimals: Number,
     outlines: Object, // GeoJSON, or none
     tiles: String,
+    credit: String,
     area: Object,
     radius: Number,
     tool: String,
@@ -62,7 +63,11 @@ export default {
     drawBase() {
       const [west, south, east, north] = this.domain;
       this.$el.classList.toggle("fg-tiled", Boolean(this.tiles));
-      if (this.tiles) L.tileLayer(this.tiles, { maxZoom: 24 }).addTo(this.map);
+      if (this.tiles) {
+        const credit = document.createElement("span");
+        credit.textContent = this.credit;
+        L.tileLayer(this.tiles, { maxZoom: 24, attribution: credit.innerHTML }).addTo(this.map);
+      }
       L.rectangle([[south, west], [north, east]], { className: "fg-domain", interactive: false }).addTo(this.map);
       for (let i = 1; i < LINES; i++) {
         const x = west + ((east - west) * i) / LINES;
