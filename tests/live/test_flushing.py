@@ -135,3 +135,20 @@ async def test_a_ledger_written_meanwhile_is_flushed_again() -> None:
     ledger.free.set()
     await asyncio.gather(first, second)
     flushing.close()
+
+
+@in_a_loop
+async def test_owners_hear_of_it_when_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    flushing, ledger = Flushing(), Ledger()
+    ledger.free.set()
+
+    def submit(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(flushing._pool, "submit", submit)
+        with pytest.raises(LedgerUnavailable, match="no thread"):
+            await asyncio.wait_for(flushing.flushed(ledger), PATIENCE_S)
+    await asyncio.wait_for(flushing.flushed(ledger), PATIENCE_S)
+    assert not ledger.unflushed
+    flushing.close()

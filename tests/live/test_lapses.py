@@ -12,8 +12,11 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard
 from fedgroup.live.lapses import MOST_OWED, Lapses
 from fedgroup.messages import RangeQuery
+from fedgroup.messages.asked import Ask, Go
+from fedgroup.messages.said import Masked
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.space import Circle
+from fedgroup.transport.codec import decode, encode
 
 ONE = Epsilon.of(30)
 QUERY = RangeQuery("count", Circle(5, 5, 3.2), ONE)
@@ -154,3 +157,69 @@ def test_what_is_owed_doubles_until_the_owner_answers_with_its_group_or_comes_an
     assert [owed(), owed()] == [1, 2]
     arrivals["ann"] = 2
     assert owed() == 1
+
+
+def test_a_member_whose_masked_values_do_not_fit_spoils_one_question_only(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(8, dropouts=0.3, seconds=0.6, cap=1e4) as here:
+            await here.provider.ask(QUERY, method="mpc")
+            node = here.owners["owner-5"].node
+            usual, books = node.prepare, Books(here, "owner-5")
+
+            def too_long(sender: str, message: Any, **named: Any) -> Any:
+                letters = usual(sender, message, **named)
+                if not isinstance(message, Go):
+                    return letters
+                said = [decode(data, (Masked,)) for _, data in letters]
+                return [(sender, encode(Masked(each.round, [*each.words, 0]))) for each in said]
+
+            node.prepare = too_long
+            assert await asked(here, "mpc") == (7, 1, 60)
+            assert books.rounds_paid() == {2}
+            assert await asked(here, "mpc") == (8, 0, 30)  # alone now, and with noise of its own
+            assert books.rounds_paid() == {1}
+
+    asyncio.run(story())
+
+
+def test_an_owner_alone_is_told_how_long_it_is_waited_for(city: Callable[..., Any]) -> None:
+    """With groups to wait for in a second step, answers of the first step have half of the time."""
+
+    async def story() -> None:
+        async with city(4, seconds=2.0, cap=1e4) as here:
+            lone = await here.add("owner-x", modes=(), cap=1e4)
+            await here.provider.ask(QUERY, method="cohorts")
+            asks = []
+            usual = lone.node.prepare
+
+            def noting(sender: str, message: Any, **named: Any) -> Any:
+                asks.append(message)
+                return usual(sender, message, **named)
+
+            lone.node.prepare = noting
+            for method in ("dp", "cohorts"):
+                await here.provider.ask(QUERY, method=method, fresh=True)
+            assert [each.within_ms for each in asks if isinstance(each, Ask)] == [2_000, 1_000]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("place", "within_ms"), [(0, 2_000), (1, 1_000)])
+def test_members_of_trusted_groups_have_the_first_step_and_their_leader_has_both(
+    place: int, within_ms: int, city: Callable[..., Any]
+) -> None:
+    async def story() -> None:
+        async with city(6, seconds=2.0, cap=1e4, modes=("trusted",), trusted_with=("*",)) as here:
+            plan = await here.provider.regroup(GroupingSettings(), epsilon=ONE, grid=(2, 2), mode="trusted")
+            node = here.owners[plan.groups[0].members[place]].node
+            asks, usual = [], node.prepare
+
+            def noting(sender: str, message: Any, **named: Any) -> Any:
+                asks.append(message)
+                return usual(sender, message, **named)
+
+            node.prepare = noting
+            await here.provider.ask(QUERY, method="fedgroup")
+            assert [each.within_ms for each in asks if isinstance(each, Ask)] == [within_ms]
+
+    asyncio.run(story())

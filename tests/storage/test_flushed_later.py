@@ -122,3 +122,64 @@ def test_other_ledgers_need_no_flush(tmp_path: Path) -> None:
     with closing(OwnerLedger(tmp_path / "ledger.db")) as ledger:
         ledger.charge([ONE])
         assert not ledger.unflushed
+
+
+def test_the_log_is_held_from_before_the_first_write_so_that_no_error_is_told_to_somebody_else_only(
+    tmp_path: Path, synced: list[tuple[str, int]]
+) -> None:
+    with closing(OwnerLedger(tmp_path / "ledger.db", flushed_later=True)) as ledger:
+        held = os.fstat(ledger._log)
+        for _ in range(3):
+            ledger.charge([ONE])
+            ledger.flush()
+        assert os.path.samestat(held, os.stat(f"{ledger.path}-wal"))
+    assert {file for file, _ in synced} == {f"{ledger.path}-wal"}
+
+
+def test_what_a_process_left_in_the_log_is_moved_to_the_file_before_anything_is_told_to_be_on_disk(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "ledger.db"
+    left = OwnerLedger(path, flushed_later=True)
+    left.reply_once(b"r", [ONE], lambda: b"said", snapshot="1")
+    for end in ("", "-wal"):  # as it is found after kill -9
+        (tmp_path / f"copy.db{end}").write_bytes(Path(f"{path}{end}").read_bytes())
+    left.close()
+    with closing(OwnerLedger(tmp_path / "copy.db", flushed_later=True)) as found:
+        (tmp_path / "file-alone.db").write_bytes((tmp_path / "copy.db").read_bytes())
+        assert found.kept_reply(b"r") == b"said"
+    with closing(OwnerLedger(tmp_path / "file-alone.db")) as alone:
+        assert alone.kept_reply(b"r") == b"said"
+
+
+def test_a_ledger_behind_a_link_is_flushed_beside_the_file_itself(
+    tmp_path: Path, synced: list[tuple[str, int]]
+) -> None:
+    real, link = tmp_path / "real.db", tmp_path / "etc" / "ledger.db"
+    OwnerLedger(real).close()
+    link.parent.mkdir()
+    link.symlink_to(real)
+    ledger = OwnerLedger(link, flushed_later=True)
+    synced.clear()
+    ledger.charge([ONE])
+    ledger.flush()
+    assert [file for file, _ in synced] == [f"{real}-wal"]
+    ledger.charge([ONE])
+    with closing(sqlite3.connect(real)) as other:  # whose connection keeps the log from being thrown away
+        other.execute("SELECT * FROM facts").fetchall()
+        ledger.close()
+        assert ledger.unflushed
+        assert ledger.spent() == Epsilon(2)  # opened again: all of it was moved to the file
+        assert not ledger.unflushed
+    ledger.close()
+
+
+def test_a_ledger_that_somebody_reads_for_long_is_not_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with closing(OwnerLedger(path)) as first, closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        first.charge([ONE])
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM entries").fetchall()
+        first.charge([ONE])
+        with pytest.raises(LedgerUnavailable, match="somebody else"):
+            OwnerLedger(path, flushed_later=True, busy_seconds=0.1)

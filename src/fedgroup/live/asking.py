@@ -115,15 +115,15 @@ class Asking:
         tally.rounds.append(round_id)
         deadline = asyncio.get_running_loop().time() + seconds
         wire = WireQuery.of(query)
-        within = max(1, int(seconds * 1000))
-        asks = {None: Ask(round_id, wire, None, within, by)} | {
-            group.name: Ask(round_id, wire, group.name, within, by) for group in groups
-        }
-        messages = dict.fromkeys(alone, asks[None]) | {
-            name: asks[group.name] for group in groups for name in group.asked(tally.left_out)
-        }
         # a group that waits for silent members must leave time for its second step
-        replies = await self._desk.ask(round_id, messages, (Ready, Noisy), seconds=seconds / (2 if groups else 1))
+        first_step = seconds / (2 if groups else 1)
+        messages = dict.fromkeys(alone, Ask(round_id, wire, None, _ms(first_step), by))
+        for group in groups:
+            messages |= dict.fromkeys(group.asked(tally.left_out), Ask(round_id, wire, group.name, _ms(seconds), by))
+            if group.mode == "trusted":  # members answer in the first step, their leader in the second
+                letter = Ask(round_id, wire, group.name, _ms(first_step), by)
+                messages |= {name: letter for name in group.members[1:] if name in messages}
+        replies = await self._desk.ask(round_id, messages, (Ready, Noisy), seconds=first_step)
         tally.refused |= replies.refused
         self._lapses.note_alone([name for name in alone if _add_alone(tally, name, replies)])
         return await self._second_step(query, round_id, groups, replies, tally, deadline=deadline)
@@ -151,17 +151,17 @@ class Asking:
         tally.refused |= said.refused
         spoilt = [group for group in going if not _add_group(tally, group, rosters[group.name], said, query)]
         tally.led_nothing |= {group.members[0] for group in groups if group.mode == "trusted"} - set(said.said)
-        self._note_lapses(tally, spoilt, rosters, said)
+        self._note_lapses(tally, spoilt, rosters, _masked(said, query))
         return [group for group in spoilt if _could_go(group, tally.left_out)]
 
     def _note_lapses(
-        self, tally: Tally, spoilt: Sequence[LiveGroup], rosters: dict[str, list[int]], said: Replies
+        self, tally: Tally, spoilt: Sequence[LiveGroup], rosters: dict[str, list[int]], masked: dict[str, Masked]
     ) -> None:
         """Leave out who spoilt its group's round. When nobody of a group answers, the line is to blame, not they."""
-        self._lapses.note_together(name for name, reply in said.said.items() if isinstance(reply, Masked))
+        self._lapses.note_together(masked)
         for group in spoilt:
             ready = {group.members[p] for p in rosters[group.name]}
-            silent = {name for name in ready if not isinstance(said.said.get(name), Masked)}
+            silent = ready - set(masked)
             tally.failed |= silent
             tally.left_out |= silent
             self._lapses.note_failed(silent if silent != ready else ())
@@ -209,13 +209,26 @@ def _add_group(tally: Tally, group: LiveGroup, roster: Sequence[int], said: Repl
             return True  # a silent leader is missing with its group; its members are not asked again
         tally.add(reply.sums, noises=1, heard=(group.members[p] for p in reply.heard))
         return True
-    replies = [said.said.get(group.members[p]) for p in roster]
-    if not all(isinstance(reply, Masked) and len(reply.words) == len(query.parts) for reply in replies):
+    masked = _masked(said, query)
+    if not all(group.members[p] in masked for p in roster):
         return False
-    words = [[reply.words[i] for reply in replies if isinstance(reply, Masked)] for i in range(len(query.parts))]
-    sums = [_signed(sum(column) % WORD) for column in words]
+    columns = zip(*(masked[group.members[p]].words for p in roster), strict=True)
+    sums = [_signed(sum(column) % WORD) for column in columns]
     tally.add(sums, noises=float(group.terms.shape(len(roster))), heard=(group.members[p] for p in roster))
     return True
+
+
+def _masked(said: Replies, query: RangeQuery) -> dict[str, Masked]:
+    """Return the masked values that fit the question; others are as good as none."""
+    return {
+        name: reply
+        for name, reply in said.said.items()
+        if isinstance(reply, Masked) and len(reply.words) == len(query.parts)
+    }
+
+
+def _ms(seconds: float) -> int:
+    return max(1, int(seconds * 1000))
 
 
 def _signed(word: int) -> int:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from fedgroup.errors import LedgerUnavailable
+
 _THREADS = 8
 _MOST_AT_ONCE = 16
 """How many ledgers a thread flushes before it tells: more make fewer wake-ups, fewer make shorter waits."""
@@ -54,7 +56,12 @@ class Flushing:
         while self._waiting and self._busy < _THREADS:
             some, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
             self._busy += 1
-            self._pool.submit(self._flush, some, loop)
+            try:
+                self._pool.submit(self._flush, some, loop)
+            except RuntimeError:
+                error = LedgerUnavailable("no thread can be started to write ledgers to disk")
+                loop.call_soon(self._told, [done for _, done in some], [error] * len(some), loop)
+                return
 
     def _flush(self, some: Sequence[tuple[Flushed, asyncio.Future[None]]], loop: asyncio.AbstractEventLoop) -> None:
         errors = [_error_of(ledger) for ledger, _ in some]

@@ -119,7 +119,9 @@ class Forming:
         """
         asked = {name: self._asked_before(name, new) for name in sorted(self._desk.present)}
         self._unheard |= asked
-        rounds = {each.round: {name: one for name, one in asked.items() if one == each} for each in asked.values()}
+        rounds: dict[bytes, dict[str, Describe]] = {}
+        for name, one in asked.items():
+            rounds.setdefault(one.round, {})[name] = one
         waiting = [
             self._desk.ask(name, owners, (Described,), seconds=self._seconds, patient=True)
             for name, owners in rounds.items()
@@ -129,8 +131,8 @@ class Forming:
         for replies in await asyncio.gather(*waiting):
             said |= replies.said
             refused |= replies.refused
-        for name in (*said, *refused):
-            self._unheard.pop(name, None)
+        for name in (*said, *(name for name, reason in refused.items() if reason != "ledger")):
+            self._unheard.pop(name, None)  # a ledger that failed may have kept the charge
         return said, refused
 
     def _asked_before(self, owner: str, new: Describe) -> Describe:

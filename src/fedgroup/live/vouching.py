@@ -15,7 +15,7 @@ from fedgroup.identity.tls import refresh
 
 log = logging.getLogger("fedgroup.identity")
 
-_REMEMBERED_S = 60.0
+_REMEMBERED_S = 30.0
 _MOST = 10_000
 MOMENT_S = 0.05
 """How old a look at the list of revocations may be."""
@@ -24,7 +24,7 @@ REFRESH_S = 30.0
 
 
 class Vouching:
-    """Verifies certificates as often as asked: what was found good is remembered for a minute, or until a new list."""
+    """Verifies certificates as often as asked: what was found good is remembered for 30 s, or until a new list."""
 
     def __init__(self, trust: Trust) -> None:
         self.trust = trust
@@ -45,7 +45,7 @@ class Vouching:
         return known[0]
 
     def now(self) -> object:
-        """Return what changes with every new list and every minute: then certificates are to be verified again."""
+        """Return what changes with every new list and every 30 s: then certificates are to be verified again."""
         return self.newest(), int(time.monotonic() / _REMEMBERED_S)
 
     def newest(self) -> Trust:

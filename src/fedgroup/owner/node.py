@@ -184,7 +184,7 @@ class OwnerNode:
         if reason is not None:
             return self._refused(ask.round, reason)
         if ask.plan is None:
-            return [(PROVIDER, self._answer_alone(ask, query, until))]
+            return [(PROVIDER, self._answer_alone(ask, query))]
         group = self._groups.valid(self._groups.of(ask.plan))
         this = self._open.begin(ask, query, group, until)
         if group.mode == "masked":
@@ -212,13 +212,15 @@ class OwnerNode:
         return [(PROVIDER, kept)]
 
     def _require_time(self, until: float) -> None:
-        """Refuse an answer that would come too late, before it is charged."""
+        """Refuse an answer that would come too late, before anything is counted.
+
+        What was counted is charged, however long it took: the time tells something of the records, too.
+        """
         if self._clock() > until:
             raise Unknown("late")
 
-    def _answer_alone(self, ask: Ask, query: RangeQuery, until: float) -> bytes:
+    def _answer_alone(self, ask: Ask, query: RangeQuery) -> bytes:
         snapshot, exact = self._silo.snapshot(), self._silo.totals(query)
-        self._require_time(until)
         return self.ledger.reply_once(
             ask.round,
             [self._charge(ask, query, "alone")],
@@ -232,7 +234,6 @@ class OwnerNode:
         if group.position == 0:
             return self._ready(this, "leading")
         snapshot, disclosed = self._silo.snapshot(), disclose_to_leader(self._silo.totals(query))
-        self._require_time(this.until)
         letter = self.ledger.reply_once(
             this.ask.round,
             [self._charge(this.ask, query, f"to {group.leader}, who leads a trusted group of {len(group.members)}")],
@@ -280,7 +281,6 @@ class OwnerNode:
         """Count what this owner's own records add to the round."""
         this.snapshot, exact = self._silo.snapshot(), self._silo.totals(this.query)
         this.letters[this.group.position] = [exact[part] for part in this.query.parts]
-        self._require_time(this.until)
 
     def _collect(self, this: Round) -> None:
         """Read the letters that came before the question did."""
@@ -291,6 +291,7 @@ class OwnerNode:
 
     def _lead(self, this: Round) -> Letters:
         """Add up what the members of a trusted group disclosed, with one noise."""
+        self._require_time(this.until)
         heard, exact = sums_of(this)
         reply = self.ledger.reply_once(
             this.ask.round,

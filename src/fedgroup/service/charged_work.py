@@ -20,6 +20,8 @@ from fedgroup.storage.provider_state import ProviderState, Question
 log = logging.getLogger("fedgroup.service")
 
 NOTHING = Epsilon(0)
+_UNPAID = 16
+"""Of so many turns one is for those who can pay for nothing, and may find an answer that is there already."""
 
 Request = Mapping[str, Any]
 """What is asked, in plain values."""
@@ -53,6 +55,7 @@ class ChargedWork:
     def __init__(self, state: ProviderState, *, at_once: int) -> None:
         self._state = state
         self._turn = asyncio.Semaphore(at_once)
+        self._unpaid_turn = asyncio.Semaphore(max(1, at_once // _UNPAID))
         self._running: dict[tuple[str, str], tuple[Request, asyncio.Task[Question]]] = {}
         self._tasks: set[asyncio.Task[Question]] = set()
 
@@ -85,12 +88,15 @@ class ChargedWork:
         task.add_done_callback(forget)
 
     async def _do(self, user: str, order: Order, key: str | None) -> Question:
-        async with self._turn:
+        able = await asyncio.to_thread(self._state.can_afford, user, order.epsilon)
+        async with self._turn if able else self._unpaid_turn:
             known = None if key is None else await asyncio.to_thread(self._state.known, user, key)
             if known is not None:
                 return _repeated(known, order.request)
             order.require_possible()
             result = await order.there_already()
+            if result is None:
+                order.require_possible()  # owners may have left meanwhile
             price = order.epsilon if result is None else NOTHING
             question = await asyncio.to_thread(self._state.begin, user, order.request, price, key=key)
             try:

@@ -134,6 +134,11 @@ class ProviderState:
             )
             return Question(row[0], user, row[3], request, epsilon, "asked", None, new=True)
 
+    def can_afford(self, user: str, epsilon: Epsilon) -> bool:
+        """Tell whether a user could pay so much now; only `begin` decides."""
+        known = self.user(user)
+        return known is not None and known.left >= epsilon
+
     def spend_more(self, question: Question, epsilon: Epsilon) -> bool:
         """Charge a second round of a question before it is run; tell whether that is paid for, and on disk."""
         try:

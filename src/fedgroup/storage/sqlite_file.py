@@ -33,7 +33,7 @@ class SQLiteFile:
     ) -> None:
         # absolute: a process may change its folder before it opens the file again
         self.path = Path(path).absolute()
-        self._log = f"{self.path}-wal"
+        self._log: int | None = None
         self._busy_seconds = busy_seconds
         self._flushed_later = flushed_later
         self._written = self._flushed = 0
@@ -78,7 +78,7 @@ class SQLiteFile:
             if not self.unflushed:
                 return
             written = self._written
-            log = self._open_log()
+            log = self._kept_log()
         try:
             _to_disk(log)
         except OSError as error:
@@ -93,9 +93,12 @@ class SQLiteFile:
         with _ONE_AT_A_TIME:
             if self._connection is not None:
                 self._connection.close()
-                if not os.path.exists(self._log):  # SQLite moved all of it to the file, on disk, and threw it away
+                if not os.path.exists(self._log_file):  # SQLite moved all of it to the file, on disk, and threw it away
                     self._flushed = self._written
             self._connection = None
+            if self._log is not None:
+                os.close(self._log)
+            self._log = None
 
     def _lay_out(self, connection: sqlite3.Connection) -> None:
         """Lay out a new file; refuse one that is something else, and leave it as it is."""
@@ -133,12 +136,28 @@ class SQLiteFile:
             self._connection = self._open(create=False)
         return self._connection
 
-    def _open_log(self) -> int:
-        """Return the write-ahead log; SQLite locks other files than this one, so that closing it unlocks nothing."""
-        try:
-            return os.open(self._log, os.O_RDONLY)
-        except OSError as error:
-            raise LedgerUnavailable(f"the log of the ledger {self.path} is away ({error.strerror})") from None
+    @property
+    def _log_file(self) -> str:
+        return f"{os.path.realpath(self.path)}-wal"  # SQLite puts it beside the file that a link stands for
+
+    def _open_log(self, connection: sqlite3.Connection) -> int:
+        """Return the write-ahead log, empty, from before the first write on.
+
+        An error in writing it is told once to everybody who had it open then, and to nobody who opens it later: SQLite
+        hears of some, in checkpoints, and says nothing. What a process left in the log may never have reached the disk
+        either, so it is moved to the file first. SQLite locks other files than the log: closing it unlocks nothing.
+        """
+        (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise LedgerUnavailable(f"the ledger {self.path} is used by somebody else now; try later")
+        return os.open(self._log_file, os.O_RDONLY)
+
+    def _kept_log(self) -> int:
+        """Return the log once more: another thread may close this one meanwhile."""
+        self._connected()
+        if self._log is None or not os.fstat(self._log).st_nlink:
+            raise LedgerUnavailable(f"the log of the ledger {self.path} is away")
+        return os.dup(self._log)
 
     def _open(self, *, create: bool) -> sqlite3.Connection:
         with _our_errors(self.path):
@@ -156,6 +175,8 @@ class SQLiteFile:
                 self._lay_out(connection)
                 _write_ahead(connection, self._busy_seconds)
                 if self._flushed_later:
+                    self._log = self._open_log(connection)
+                    self._flushed = self._written
                     # the log is still written to disk before anything is moved out of it
                     connection.execute("PRAGMA synchronous = NORMAL")
             except BaseException:

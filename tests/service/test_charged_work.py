@@ -1,0 +1,82 @@
+"""Work is charged once it is known to be possible, and those who cannot pay hold nobody up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import BudgetExhausted, TooFewHeard
+from fedgroup.service.charged_work import ChargedWork, Order
+from fedgroup.storage.provider_state import ProviderState
+
+PRICE = Epsilon.of(0.4)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[ProviderState]:
+    found = ProviderState(tmp_path / "provider.db")
+    found.add_user("rich", allowance=Epsilon.of(10))
+    found.add_user("poor", allowance=Epsilon.of(0.1))
+    yield found
+    found.close()
+
+
+async def nothing_there() -> None:
+    return None
+
+
+async def done(_: Any) -> dict[str, Any]:
+    return {"done": True}
+
+
+def test_owners_that_leave_while_an_earlier_answer_is_looked_for_cost_the_user_nothing(state: ProviderState) -> None:
+    here = [True]
+
+    def require_possible() -> None:
+        if not here[0]:
+            raise TooFewHeard(heard=0, needed=1)
+
+    async def looked_for() -> None:
+        here[0] = False
+
+    order = Order({"a": 1}, PRICE, done, require_possible, looked_for)
+    with pytest.raises(TooFewHeard):
+        asyncio.run(ChargedWork(state, at_once=4).run("rich", order, key=None))
+    assert state.user("rich").spent == Epsilon(0)
+
+
+def test_users_that_cannot_pay_leave_room_for_those_who_can(state: ProviderState) -> None:
+    async def story() -> None:
+        work, looking, go_on = ChargedWork(state, at_once=32), [0], asyncio.Event()
+
+        async def looked_for_long() -> None:
+            looking[0] += 1
+            await go_on.wait()
+
+        order = Order({"a": 1}, PRICE, done, lambda: None, looked_for_long)
+        poor = [asyncio.create_task(work.run("poor", order, key=None)) for _ in range(64)]
+        rich = Order({"b": 1}, PRICE, done, lambda: None, nothing_there)
+        answered = await asyncio.wait_for(work.run("rich", rich, key=None), 10)
+        assert answered.answer == {"done": True}
+        assert looking[0] <= 2
+        go_on.set()
+        refused = await asyncio.gather(*poor, return_exceptions=True)
+        assert {type(each) for each in refused} == {BudgetExhausted}
+
+    asyncio.run(story())
+    assert state.user("poor").spent == Epsilon(0)
+
+
+def test_those_who_cannot_pay_still_get_what_is_there_already(state: ProviderState) -> None:
+    async def there() -> dict[str, Any]:
+        return {"found": True}
+
+    order = Order({"a": 1}, PRICE, done, lambda: None, there)
+    answered = asyncio.run(ChargedWork(state, at_once=4).run("poor", order, key=None))
+    assert answered.answer == {"found": True}
+    assert state.user("poor").spent == Epsilon(0)
