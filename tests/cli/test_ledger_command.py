@@ -55,7 +55,9 @@ def test_what_is_no_ledger_is_refused_and_left_as_it_was(fedgroup, city, tmp_pat
 
 
 def test_a_ledger_that_cannot_be_written_asks_to_try_later(fedgroup, city, used, monkeypatch):
-    monkeypatch.setattr("fedgroup.storage.sqlite.SQLiteLedger.__init__.__kwdefaults__", {"busy_seconds": 0.05})
+    monkeypatch.setattr(
+        "fedgroup.storage.sqlite.SQLiteLedger.__init__.__kwdefaults__", {"busy_seconds": 0.05, "flushed_later": False}
+    )
     with closing(sqlite3.connect(used, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         ran = fedgroup("count", city, *CIRCLE, "--epsilon", 0.1, "--ledger", used)

@@ -6,6 +6,8 @@ import configparser
 import json
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -87,6 +89,17 @@ def test_units_run_commands_that_exist_and_little_else(path: Path) -> None:
     assert f"/var/lib/{state}/{role}.toml" in options
     (cache,) = said["CacheDirectory"]
     assert f"NUMBA_CACHE_DIR=/var/cache/{cache}" in said["Environment"]
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_systemd_finds_nothing_wrong_with_units(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / path.name.replace("@.", "@taxi-a.")
+    installed = str(Path(sys.executable).with_name("fedgroup"))
+    copy.write_text(path.read_text().replace("/opt/fedgroup/bin/fedgroup", installed))
+    words = ["systemd-analyze", "verify", "--man=no", str(copy)]
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert [line for line in ran.stderr.splitlines() if "fedgroup" in line] == []
+    assert ran.returncode == 0
 
 
 def instructions() -> list[tuple[str, str]]:

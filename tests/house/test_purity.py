@@ -32,6 +32,7 @@ ENTROPY = {
     "service/pages/owner_page.py": "nothing: it compares tokens in constant time",
     "service/pages/sessions.py": "names of sessions, codes, the secret of cookies",
     "owner/groups.py": "numbers for the seed of a mask graph",
+    "storage/owner_ledger.py": "names of ledgers",
     "storage/provider_state.py": "users' tokens, names of questions",
     "live/asking.py": "ids of rounds",
     "live/comparing.py": "ids of sessions",

@@ -184,6 +184,8 @@ class World:
         if not (self.owner_folder(name) / "ledger.db").exists():
             return 0
         with closing(sqlite3.connect(f"{(self.owner_folder(name) / 'ledger.db').as_uri()}?mode=ro", uri=True)) as books:
+            if books.execute("SELECT 1 FROM sqlite_master WHERE name = 'rounds'").fetchone() is None:
+                return 0  # it is being made
             (balance,) = books.execute("SELECT coalesce(sum(nano), 0) FROM spent_by_all").fetchone()
             (charged, lines) = books.execute(
                 "SELECT coalesce(sum(nano), 0), count(*) FROM entries WHERE purpose <> 'note'"

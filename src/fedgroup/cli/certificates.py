@@ -207,8 +207,7 @@ def _given() -> str | None:
 
 
 def _entries(folder: Path) -> list[Entry]:
-    from fedgroup.identity.authority import REGISTER_FILE
-    from fedgroup.identity.register import Register
+    from fedgroup.identity.register import REGISTER_FILE, Register
 
     return Register(folder / REGISTER_FILE).entries()
 

@@ -90,6 +90,14 @@ def owner(
     new_ledger: Annotated[
         bool, flag(OPTIONS, "--new-ledger", "make a ledger that is not there; else a missing one is refused")
     ] = False,
+    restored_ledger: Annotated[
+        bool,
+        flag(
+            OPTIONS,
+            "--restored-ledger",
+            "once, after a ledger was restored or lost: count what was left of its epoch as spent, then go on",
+        ),
+    ] = False,
     page: Annotated[bool, flag(OPTIONS, "--page", "serve this owner's own page, to this machine only")] = False,
     open_: Annotated[bool, flag(OPTIONS, "--open", "open that page in a browser")] = False,
     log: _Log = "text",
@@ -104,6 +112,8 @@ def owner(
     from fedgroup.live.config import OwnerConfig, read_config
 
     found = [read_config(path, OwnerConfig) for path in config]
+    if restored_ledger:
+        _take_restored(found, new_ledger=new_ledger)
     with _logged("owner", log, log_level) as started:
         if page or open_:
             asyncio.run(_run_with_page(config, found, broker_port, started, new_ledger=new_ledger, browse=open_))
@@ -161,6 +171,15 @@ def _logged(role: str, form: str, level: str) -> Iterator[Callable[..., None]]:
 
     yield started
     events.info("stopped")
+
+
+def _take_restored(configs: Sequence[OwnerConfig], *, new_ledger: bool) -> None:
+    from fedgroup.live.ledgers import take_restored
+
+    if len(configs) != 1:
+        raise InvalidInput("--restored-ledger is for the one owner whose ledger was restored; start it by itself")
+    take_restored(configs[0], new_ledger=new_ledger)
+    talk.print("nothing is left of this epoch: the owner answers again in its next one, or under a higher cap")
 
 
 async def _run_owners(

@@ -23,12 +23,11 @@ from fedgroup.identity.issuing import authority_certificate, now, party_certific
 from fedgroup.identity.keys import FreshKeys, pem_of, tls_key_in
 from fedgroup.identity.locked import is_locked, locked, unlocked
 from fedgroup.identity.naming import require_name
-from fedgroup.identity.register import Entry, Register, Writing
+from fedgroup.identity.register import REGISTER_FILE, Entry, Register, Writing
 from fedgroup.identity.requests import Request
 from fedgroup.identity.trust import AUTHORITY_FILE, REVOKED_FILE, Trust, list_in, number_of
 
 KEY_FILE = "ca.key"
-REGISTER_FILE = "register.db"
 AUTHORITY_DAYS = 3_650
 CERTIFICATE_DAYS = 365
 LIST_DAYS = 365

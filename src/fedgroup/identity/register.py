@@ -14,6 +14,7 @@ from fedgroup.identity.certificate import Certificate
 from fedgroup.identity.naming import Role
 from fedgroup.identity.requests import Request, fingerprint
 
+REGISTER_FILE = "register.db"
 _BUSY_SECONDS = 30
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS issued (

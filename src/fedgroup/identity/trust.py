@@ -71,6 +71,11 @@ class Trust:
         """128 bits that name the authority's key, to be compared by people."""
         return fingerprint(_key_of(self.authority).public_bytes_raw())
 
+    @property
+    def revoked(self) -> frozenset[int]:
+        """The serial numbers on the list of revocations."""
+        return self._revoked
+
     def verify(self, der: bytes, *, role: Role = "owner") -> Certificate:
         """Return the certificate in `der`, or raise `ProtocolViolation` if the federation does not vouch for it."""
         at = now()

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.identity import Identity, Trust
 from fedgroup.live.config import OwnerConfig, ProviderConfig
 from fedgroup.live.desk import Desk
 from fedgroup.live.flushing import Flushing
+from fedgroup.live.ledgers import MarkedLedger, Marking, open_ledger
 from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.vouching import Vouching
@@ -26,7 +26,6 @@ from fedgroup.owner.node_parts import Silo
 from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.space import PublicMap
-from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.transport.broker import EmbeddedBroker
 from fedgroup.transport.codec import decode, decode_once, encode
@@ -42,6 +41,7 @@ class _Owner:
     """An owner that is about to run."""
 
     node: OwnerNode
+    ledger: MarkedLedger
     link: MqttOwnerLink
     vouching: Vouching
     tls: ssl.SSLContext
@@ -98,10 +98,13 @@ async def running_owners(
     `through` may put something between a link and its owner.
     """
     async with AsyncExitStack() as stack:
-        nodes, known, flushing = [], dict[Path, Vouching](), Flushing()
+        nodes, known, flushing, marking = [], dict[Path, Vouching](), Flushing(), Marking()
         stack.callback(flushing.close)
+        stack.callback(marking.update)
+        stack.push_async_callback(_end, asyncio.create_task(marking.keep_up()))
         for config in configs:
             owner = _owner(config, port, new_ledger=new_ledger, known=known)
+            marking.add(owner.ledger)
             await stack.enter_async_context(owner.link)
             answering = run_owner(
                 owner.node, through(owner.link), decode=decode_once, flushing=flushing, in_thread=owner.in_thread
@@ -115,10 +118,9 @@ async def running_owners(
 
 def open_node(
     config: OwnerConfig, *, new_ledger: bool = False, known: dict[Path, Vouching] | None = None
-) -> tuple[OwnerNode, Identity, Vouching]:
-    """Return an owner as its file describes it, with its ledger and its silo.
+) -> tuple[OwnerNode, Identity, Vouching, MarkedLedger]:
+    """Return an owner as its file describes it, with its ledger and its silo; `open_ledger` tells which are refused.
 
-    A ledger that is not there is made only if `new_ledger` allows it: what a lost one recorded would be spent again.
     Owners of one process that believe one authority verify a certificate once for all, by what is `known`.
     """
     identity, trust = _identity(config.identity.folder, config.identity.authority, config.federation.name)
@@ -127,26 +129,21 @@ def open_node(
     facts, vouching = config.federation, Vouching(trust)
     if known is not None:
         vouching = known.setdefault(trust.folder.resolve(), vouching)
-    if not new_ledger and not Path(config.ledger.file).exists():
-        raise InvalidInput(
-            f"there is no ledger {config.ledger.file}; the first time, start the owner with --new-ledger"
-        )
-    ledger = OwnerLedger(config.ledger.file, holder=identity.name, flushed_later=True)
-    ledger.set_cap(Epsilon.of(config.ledger.cap, name="cap"))
+    marked = open_ledger(config, holder=identity.name, new_ledger=new_ledger)
     node = OwnerNode(
         identity,
         open_silo(config.silo, facts.public_map, max_records=facts.max_records),
         public_map=facts.public_map,
         protection=facts.protection,
         policy=config.policy.policy,
-        ledger=ledger,
+        ledger=marked.ledger,
         noise=SecureNoise(),
         verify=vouching.verify,
         trust=vouching.now,
         clock=time.monotonic,
         encode=encode,
     )
-    return node, identity, vouching
+    return node, identity, vouching, marked
 
 
 def open_silo(settings: dict[str, Any], public_map: PublicMap, *, max_records: int | None) -> Silo:
@@ -164,13 +161,13 @@ def open_silo(settings: dict[str, Any], public_map: PublicMap, *, max_records: i
 
 
 def _owner(config: OwnerConfig, port: int | None, *, new_ledger: bool, known: dict[Path, Vouching]) -> _Owner:
-    node, identity, vouching = open_node(config, new_ledger=new_ledger, known=known)
+    node, identity, vouching, ledger = open_node(config, new_ledger=new_ledger, known=known)
     tls = identity.client_context(vouching.trust)
     address = BrokerAddress(config.broker.host, config.broker.port if port is None else port, tls)
     link = MqttOwnerLink(
         identity.name, topics=Topics(config.federation.name), broker=address, certificate=identity.certificate.der
     )
-    return _Owner(node, link, vouching, tls, config.silo.get("kind") != "records")
+    return _Owner(node, ledger, link, vouching, tls, config.silo.get("kind") != "records")
 
 
 def embedded_broker(config: ProviderConfig) -> EmbeddedBroker:

@@ -8,10 +8,13 @@ Guarantee: a round is charged and its reply kept in one transaction, on disk bef
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Sequence
 
+from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.privacy.budget import Charge, settle
+from fedgroup.storage.marks import Mark
 from fedgroup.storage.sqlite import STANDING, SQLiteLedger, Standing
 
 _ROUNDS = """
@@ -24,6 +27,12 @@ CREATE TABLE IF NOT EXISTS comparisons (session BLOB PRIMARY KEY, epoch INTEGER 
 _HOLDER = "CREATE TABLE IF NOT EXISTS holder (name TEXT NOT NULL)"
 _FROZEN = """
 CREATE TABLE IF NOT EXISTS frozen (epoch INTEGER PRIMARY KEY, over TEXT NOT NULL, vector BLOB NOT NULL)
+"""
+_NAME = "CREATE TABLE IF NOT EXISTS ledger_name (name TEXT NOT NULL)"
+_MARK = """
+SELECT (SELECT name FROM ledger_name), (SELECT value FROM facts WHERE name = 'epoch'),
+    (SELECT coalesce(max(id), 0) FROM entries), (SELECT count(*) FROM comparisons),
+    (SELECT value FROM facts WHERE name = 'cap')
 """
 _REPLY = "(SELECT reply FROM rounds WHERE id = ?)"
 
@@ -42,8 +51,10 @@ class OwnerLedger(SQLiteLedger):
         """Open the ledger of `holder`: another owner's is refused, for it would answer with that one's replies."""
         super().__init__(path, busy_seconds=busy_seconds, flushed_later=flushed_later)
         with self._transaction() as connection:
-            for table in (_ROUNDS, _COMPARISONS, _FROZEN, _HOLDER):
+            for table in (_ROUNDS, _COMPARISONS, _FROZEN, _HOLDER, _NAME):
                 connection.execute(table)
+            if connection.execute("SELECT name FROM ledger_name").fetchone() is None:
+                connection.execute("INSERT INTO ledger_name VALUES (?)", (_new_name(),))
             found = connection.execute("SELECT name FROM holder").fetchone()
             if found is None and holder is not None:
                 connection.execute("INSERT INTO holder VALUES (?)", (holder,))
@@ -116,3 +127,32 @@ class OwnerLedger(SQLiteLedger):
         with self._reading() as connection:
             found = connection.execute("SELECT count(*) FROM comparisons WHERE epoch = ?", (self.epoch,)).fetchone()
             return int(found[0])
+
+    def mark(self) -> Mark:
+        """Return which ledger this is and how far it has come; all of that is on disk once `flush` returned."""
+        with self._reading() as connection:
+            return Mark(*connection.execute(_MARK).fetchone())
+
+    def give_up_epoch(self, known: Mark | None, *, cap: Epsilon, why: str) -> None:
+        """Count whatever was left of this epoch as spent: charges of this ledger are lost, and nobody knows which.
+
+        All charges of the epoch, those here among them, are at most the cap, the highest that is told of; if `known`
+        is another ledger's mark, those here come on top. A later epoch that it tells of is begun and counted. Nothing
+        is compared any more in it, and the ledger has another name from then on: should the newer one be found again,
+        it lacks what follows here.
+        """
+        with self._transaction() as connection:
+            epoch = max(self.epoch, 0 if known is None else known.epoch)
+            connection.execute("UPDATE facts SET value = ? WHERE name = 'epoch'", (epoch,))
+            standing = self._standing(connection)
+            caps = (cap, standing.cap, None if known is None or known.cap is None else Epsilon(known.cap))
+            most = max(each.nano for each in caps if each is not None)
+            foreign = known is not None and known.ledger != self.mark().ledger
+            left = most if foreign else max(0, most - standing.spending.most.nano)
+            self._count_lost(connection, epoch, left, why)
+            connection.execute("INSERT OR REPLACE INTO frozen VALUES (?, 'nothing', x'')", (epoch,))
+            connection.execute("UPDATE ledger_name SET name = ?", (_new_name(),))
+
+
+def _new_name() -> str:
+    return secrets.token_hex(16)

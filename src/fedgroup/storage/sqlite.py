@@ -174,6 +174,12 @@ class SQLiteLedger(SQLiteFile):
             (self.now(), self.epoch, text),
         )
 
+    def _count_lost(self, connection: sqlite3.Connection, epoch: int, nano: int, why: str) -> None:
+        """Count an amount that no question is known for as spent by all."""
+        row = (self.now(), epoch, "lost", why, None, nano, None, None)
+        connection.execute(_NEW_ENTRY, row)
+        connection.execute(_MORE_BY_ALL, (epoch, nano))
+
     def _fact(self, name: str) -> int | None:
         with self._reading() as connection:
             row = connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()

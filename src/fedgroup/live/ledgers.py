@@ -1,0 +1,147 @@
+"""Owners' ledgers and their marks: a ledger that lacks charges its owner made is not gone on with in silence.
+
+The mark is a file in the owner's identity folder, so that a ledger restored from a backup finds a newer mark than
+itself. It is written when the owner starts, each minute that the ledger moved, and when the owner stops. What it cannot
+tell: charges made since, and a ledger and a mark that were restored together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from pathlib import Path
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import FedgroupError, InvalidInput
+from fedgroup.identity import Identity
+from fedgroup.live.config import OwnerConfig
+from fedgroup.storage.marks import Mark, read_mark, write_mark
+from fedgroup.storage.owner_ledger import OwnerLedger
+
+log = logging.getLogger("fedgroup.owner")
+
+MARK_FILE = "ledger.mark"
+MARK_EACH_S = 60.0
+_LOST = "what was left: this ledger was restored, or stands for a lost one, and charges may be missing in it"
+
+
+class MarkedLedger:
+    """An owner's ledger, and the file that tells how far it had come."""
+
+    def __init__(self, ledger: OwnerLedger, file: Path) -> None:
+        self.ledger = ledger
+        self._file = file
+        self._told = read_mark(file)
+
+    def give_up_epoch(self, *, cap: Epsilon) -> None:
+        """Count whatever was left of the epoch as spent, and let the mark tell of this ledger from now on."""
+        self.ledger.give_up_epoch(self._told, cap=cap, why=_LOST)
+        self._write(self.ledger.mark())
+
+    def update(self) -> None:
+        """Write the mark if the ledger moved; a ledger that lacks something leaves it as it is, and is refused."""
+        here = self.require_whole()
+        if here != self._told:
+            self._write(here)
+
+    def require_whole(self) -> Mark:
+        """Return how far the ledger came, unless it is another one than the mark's or lacks what the mark counted."""
+        here, told, file = self.ledger.mark(), self._told, self.ledger.path
+        if told is not None and here.ledger != told.ledger:
+            raise InvalidInput(f"{file} is another ledger than {self._file} tells of; {_remedy(told)}")
+        if told is not None and here.forgets(told):
+            raise InvalidInput(
+                f"{file} lacks charges that {self._file} tells of, as a restored backup does; {_remedy(told)}"
+            )
+        return here
+
+    def _write(self, here: Mark) -> None:
+        self.ledger.flush()  # what a mark tells must not be lost when the power fails
+        write_mark(self._file, here)
+        self._told = here
+
+
+def open_ledger(config: OwnerConfig, *, holder: str, new_ledger: bool) -> MarkedLedger:
+    """Return an owner's ledger with the cap of its file, marked; one that lacks charges is refused.
+
+    A ledger that is not there is made only if `new_ledger` allows it, and never where a mark tells that there was one.
+    """
+    file, mark = Path(config.ledger.file), _mark_file(config)
+    if not file.exists() and (told := read_mark(mark)) is not None:
+        raise InvalidInput(f"there is no ledger {file}, and {mark} tells that there was one; {_remedy(told)}")
+    marked = _opened(config, holder, new_ledger=new_ledger)
+    try:
+        marked.require_whole()
+        marked.ledger.set_cap(_cap(config))
+        marked.update()
+    except BaseException:
+        marked.ledger.close()
+        raise
+    return marked
+
+
+def take_restored(config: OwnerConfig, *, new_ledger: bool) -> None:
+    """Make a ledger that lost charges safe to go on with: nothing is left of its epoch.
+
+    One that was lost altogether is made anew if `new_ledger` allows it.
+    """
+    marked = _opened(config, Identity.load(config.identity.folder).name, new_ledger=new_ledger)
+    try:
+        marked.give_up_epoch(cap=_cap(config))
+    finally:
+        marked.ledger.close()
+
+
+class Marking:
+    """The marks of all ledgers of a process, kept up while they are used."""
+
+    def __init__(self) -> None:
+        self._ledgers: list[MarkedLedger] = []
+        self._turn = threading.Lock()
+
+    def add(self, ledger: MarkedLedger) -> None:
+        self._ledgers.append(ledger)
+
+    async def keep_up(self) -> None:
+        """Look at every ledger each minute, until cancelled."""
+        while True:
+            await asyncio.sleep(MARK_EACH_S)
+            await asyncio.to_thread(self.update)
+
+    def update(self) -> None:
+        """Write the mark of each ledger that moved; one that cannot be written is older than it could be, no more."""
+        with self._turn:
+            for each in list(self._ledgers):
+                try:
+                    each.update()
+                except FedgroupError as error:
+                    log.warning("the mark of a ledger cannot be written", extra={"kind": type(error).__name__})
+
+
+def _opened(config: OwnerConfig, holder: str, *, new_ledger: bool) -> MarkedLedger:
+    if not new_ledger and not Path(config.ledger.file).exists():
+        raise InvalidInput(
+            f"there is no ledger {config.ledger.file}; the first time, start the owner with --new-ledger"
+        )
+    ledger = OwnerLedger(config.ledger.file, holder=holder, flushed_later=True)
+    try:
+        return MarkedLedger(ledger, _mark_file(config))
+    except BaseException:
+        ledger.close()
+        raise
+
+
+def _mark_file(config: OwnerConfig) -> Path:
+    return Path(config.identity.folder) / MARK_FILE
+
+
+def _cap(config: OwnerConfig) -> Epsilon:
+    return Epsilon.of(config.ledger.cap, name="cap")
+
+
+def _remedy(told: Mark) -> str:
+    return (
+        "put the newest ledger back, or start this owner once with --restored-ledger (and --new-ledger where there is "
+        f"none): everything that was left of epoch {told.epoch} then counts as spent"
+    )
