@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+
+from fedgroup.transport.pulse import Pulse
 
 MOST_WAITING = 20_000
 """Several answers of each of a thousand owners."""
@@ -17,7 +18,7 @@ MOST_WAITING_BYTES = 64 << 20
 class Inbox:
     """A queue that says when it is full and when there is room again, and ends when it is closed.
 
-    `waited_s` is how long the message taken last had waited.
+    `waited_s` is how long the message taken last may have waited, here and before it was read.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class Inbox:
         self._when_full = when_full
         self._when_room = when_room
         self._waiting: deque[tuple[str, bytes, float]] = deque()
+        self._pulse: Pulse | None = None
         self.waited_s = 0.0
         self._bytes = 0
         self._news = asyncio.Event()
@@ -46,7 +48,9 @@ class Inbox:
 
     def put(self, sender: str, payload: bytes) -> None:
         """Add a message to the end."""
-        self._waiting.append((sender, payload, time.monotonic()))
+        if self._pulse is None:
+            self._pulse = Pulse.of(asyncio.get_running_loop())
+        self._waiting.append((sender, payload, self._pulse.earliest()))
         self._bytes += len(payload)
         self._news.set()
         if not self._full and (len(self._waiting) >= self._most or self._bytes >= self._most_bytes):
@@ -70,7 +74,7 @@ class Inbox:
 
     def _take(self) -> tuple[str, bytes]:
         sender, payload, arrived = self._waiting.popleft()
-        self.waited_s = time.monotonic() - arrived
+        self.waited_s = Pulse.now() - arrived
         self._bytes -= len(payload)
         if self._full and len(self._waiting) <= self._most // 2 and self._bytes <= self._most_bytes // 2:
             self._full = False
