@@ -31,6 +31,7 @@ def test_an_owner_that_slept_through_a_question_does_not_pay_for_it(world_of: Ca
                 await asyncio.sleep(0.5)
             finally:
                 os.kill(world.pid(victim), signal.SIGCONT)
+            await asyncio.sleep(1.0)  # what comes at once cannot be told from what waited
             answer = await up.provider.ask(count(), method="dp", fresh=True)
             assert answer.heard == 3
             assert world.spent(victim) - before == PRECISE.nano  # for the last question only

@@ -11,6 +11,7 @@ import time
 import weakref
 
 BEAT_S = 0.25
+_GAP_S = 2 * BEAT_S
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Goes on while the machine sleeps, where there is such a clock."""
 
@@ -20,6 +21,7 @@ class Pulse:
 
     def __init__(self) -> None:
         self._last = self.now()
+        self._gap_since: float | None = None
 
     @classmethod
     def of(cls, loop: asyncio.AbstractEventLoop) -> Pulse:
@@ -37,10 +39,15 @@ class Pulse:
     def earliest(self) -> float:
         """Return the earliest moment at which what is read now may have come."""
         now = self.now()
-        return now if now - self._last < 2 * BEAT_S else self._last
+        if now - self._last >= _GAP_S:
+            return self._last
+        return now if self._gap_since is None else self._gap_since
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._last = self.now()
+        now = self.now()
+        # a late beat may come before what waited is read: until the next one in time, all of that is late too
+        self._gap_since = self._last if now - self._last >= _GAP_S else None
+        self._last = now
         loop.call_later(BEAT_S, self._beat, loop)
 
 
