@@ -6,7 +6,16 @@ import pickle
 import pytest
 
 from fedgroup import errors
-from fedgroup.errors import BudgetExhausted, FedgroupError, InvalidInput, InvalidQuery
+from fedgroup.errors import (
+    REASONS_IN_WORDS,
+    BudgetExhausted,
+    FedgroupError,
+    InvalidInput,
+    InvalidQuery,
+    TooFewHeard,
+    refusals_in_words,
+)
+from fedgroup.messages.said import REASONS
 
 CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, FedgroupError)]
 
@@ -36,3 +45,21 @@ def test_an_exhausted_budget_survives_the_way_back_from_a_worker() -> None:
     error = BudgetExhausted(asked=0.5, left=0.25, cap=1)
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.asked, again.left, again.cap) == (str(error), 0.5, 0.25, 1)
+
+
+def test_every_reason_to_refuse_has_words() -> None:
+    assert set(REASONS_IN_WORDS) == set(REASONS)
+    assert not set(REASONS_IN_WORDS.values()) & set(REASONS)
+
+
+def test_refusals_are_told_in_words_the_commonest_first() -> None:
+    members, silo = REASONS_IN_WORDS["members"], REASONS_IN_WORDS["silo"]
+    assert refusals_in_words({"members": 2}) == f"2 owners refused: {members}"
+    assert refusals_in_words({"silo": 1, "members": 2}) == f"3 owners refused: {members} (2); {silo} (1)"
+    assert silo in str(TooFewHeard(heard=0, needed=1, refused={"silo": 1}))
+    assert refusals_in_words({"newer": 1}) == "1 owner refused: newer"
+
+
+def test_one_member_is_no_members() -> None:
+    assert "1 member of a masked group was heard" in str(TooFewHeard(heard=1, needed=2))
+    assert "3 members of a masked group were heard" in str(TooFewHeard(heard=3, needed=4))

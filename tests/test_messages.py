@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, ProtocolViolation
 from fedgroup.messages import Measure, NoisyVectors, Partition, RangeQuery
+from fedgroup.messages.words import question
 from fedgroup.space import Box, Circle, Grid
 
 CIRCLE = Circle(0, 0, 1)
@@ -59,3 +61,13 @@ def test_the_clip_is_never_exceeded_by_rounding_units_up() -> None:
     measure = Measure("fare", 1.0, resolution=0.3)
     assert measure.units == 3
     assert measure.bounds == (0.0, 0.9)
+
+
+def test_ledgers_show_times_as_people_write_them() -> None:
+    monday = 1_767_571_200_000_000
+    query = RangeQuery("count", CIRCLE, Epsilon.of(1), since=monday, until=monday + 500_000)
+    assert question(query).endswith(" from 2026-01-05T00:00:00Z until 2026-01-05T00:00:00.500000Z")
+    assert question(replace(query, until=None)).endswith(" from 2026-01-05T00:00:00Z")
+    assert question(replace(query, since=None)).endswith("0,0 until 2026-01-05T00:00:00.500000Z")
+    assert question(replace(query, until=2**62)).endswith(f" until {2**62} us")
+    assert " from " not in question(replace(query, since=None, until=None))

@@ -76,34 +76,64 @@ class ServiceUnavailable(FedgroupError):
 class TooFewHeard(FedgroupError):
     """Nobody was heard, or fewer members of a masked group than its noise needs; the round gave no answer.
 
-    `refused` tells how many owners refused, by the reason they gave.
+    `refused` tells how many owners refused, by the reason they gave. `charged` is False if no owner paid anything, so
+    that whoever asked pays nothing either.
     """
 
     exit_code = 75
 
-    def __init__(self, *, heard: int, needed: int, refused: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, *, heard: int, needed: int, refused: Mapping[str, int] | None = None, charged: bool = True
+    ) -> None:
         self.heard = heard
         self.needed = needed
         self.refused = dict(refused or {})
+        self.charged = charged
         if needed > 1:
-            few = f"{heard} members of a masked group were heard but {needed} are needed for enough noise"
+            members = "1 member of a masked group was" if heard == 1 else f"{heard} members of a masked group were"
+            few = f"{members} heard but {needed} are needed for enough noise"
             advice = "ask again later, or agree on terms that allow more dropouts"
         else:
             few = "no owner answered"
             advice = "ask differently, or later" if refused else "ask again later"
-        super().__init__("; ".join([few, *([refusals_in_words(self.refused)] if refused else []), advice]))
+        told = [refusals_in_words(self.refused)] if refused else []
+        super().__init__("; ".join([few, *told, *([] if charged else ["nothing was charged"]), advice]))
 
     def __reduce__(self) -> tuple[Callable[[], TooFewHeard], tuple[()]]:
         """Survive the way back from a worker process with all facts."""
-        return partial(TooFewHeard, heard=self.heard, needed=self.needed, refused=self.refused), ()
+        again = partial(TooFewHeard, heard=self.heard, needed=self.needed, refused=self.refused, charged=self.charged)
+        return again, ()
 
 
 class ProtocolViolation(FedgroupError):
     """A party sent a message that the protocol forbids."""
 
 
+REASONS_IN_WORDS: Mapping[str, str] = {
+    "budget": "the owner's budget does not cover it",
+    "epsilon": "it costs more at once than the owner's policy allows",
+    "kind": "the owner's policy does not allow this kind of question",
+    "radius": "the range is smaller than the owner's policy allows",
+    "members": "the group has fewer members, or withstands fewer colluders, than the owner's policy asks for",
+    "mode": "the owner's policy does not allow such a group, or such members",
+    "plan": "the owner does not know its group any more: ask again",
+    "roster": "a member of the owner's group was revoked: ask again",
+    "round": "the owner does not know this round any more, as after a restart",
+    "attribute": "the owner has no such attribute or no times, or does not let them be asked about",
+    "paused": "the owner paused",
+    "silo": "the owner's database does not answer",
+    "ledger": "the owner's ledger cannot be written",
+    "late": "the question came to its turn too late",
+    "federation": "what the owner's file says of the federation differs from the provider's",
+    "protocol": "the question was against the protocol",
+}
+"""What owners mean by the reasons that `messages.said.REASONS` lists."""
+
+
 def refusals_in_words(refused: Mapping[str, int]) -> str:
-    """Return how many owners refused, and for which reasons, the commonest first."""
+    """Return how many owners refused, and why, the commonest reason first."""
     ordered = sorted(refused.items(), key=lambda each: (-each[1], each[0]))
+    told = [(REASONS_IN_WORDS.get(reason, reason), count) for reason, count in ordered]
     count = sum(refused.values())
-    return f"{count} owner{'' if count == 1 else 's'} refused: {', '.join(f'{n} {reason}' for reason, n in ordered)}"
+    why = told[0][0] if len(told) == 1 else "; ".join(f"{words} ({n})" for words, n in told)
+    return f"{count} owner{'' if count == 1 else 's'} refused: {why}"

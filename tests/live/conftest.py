@@ -69,6 +69,7 @@ class LiveOwner:
     ledger: OwnerLedger
     silo: TableSilo
     keys: Keys
+    agreed: bytes = b""
     link: MemoryOwnerLink | None = None
     task: asyncio.Task[None] | None = None
 
@@ -95,7 +96,7 @@ class City:
         return sum(total_units(self.owners[name].silo.records, query, MAP)["count"] for name in chosen)
 
     async def start(self, owner: LiveOwner) -> None:
-        owner.link = self.hub.owner(owner.name, owner.keys.der)
+        owner.link = self.hub.owner(owner.name, owner.keys.der, owner.agreed)
         owner.task = asyncio.create_task(
             run_owner(owner.node, owner.link, decode=decode, flushing=Flushing(), in_thread=False)
         )
@@ -110,24 +111,25 @@ class City:
         await _ended(owner.task)
 
     async def add(self, name: str, *, where: tuple[float, float] = (5, 5), count: int = 40, **policy: Any) -> LiveOwner:
-        cap = policy.pop("cap", 100.0)
+        cap, agreed = policy.pop("cap", 100.0), policy.get("agreed", b"")
         rng = np.random.default_rng(len(self.owners))
         x, y = (np.clip(rng.normal(c, 0.4, count), 0, 9.99) for c in where)
         records = Records(owner=np.zeros(count, dtype=np.int64), x=x, y=y)
         ledger = OwnerLedger(self.folder / f"{name}.db")
         ledger.set_cap(Epsilon.of(cap))
         keys, silo = Keys(name), TableSilo(records)
-        owner = LiveOwner(name, self.node(keys, silo, ledger, policy), ledger, silo, keys)
+        owner = LiveOwner(name, self.node(keys, silo, ledger, policy), ledger, silo, keys, agreed)
         await self.start(owner)
         return owner
 
     def node(self, keys: Keys, silo: TableSilo, ledger: OwnerLedger, policy: dict[str, Any]) -> OwnerNode:
         defaults = {"modes": ("trusted", "masked"), "trusted_with": ("*",), "highest_epsilon": Epsilon.of(50)}
         defaults |= {"fewest_members": 2}
+        agreed = policy.pop("agreed", b"")
         return OwnerNode(
             keys, silo, public_map=MAP, protection=Protection(), policy=Policy(**defaults | policy), ledger=ledger,
             noise=SecureNoise(), verify=lambda der: self.vouched(keys.name, der),
-            encode=encode,
+            encode=encode, agreed=agreed,
         )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import FedgroupError
+from fedgroup.live.agreed import agreed_on
 from fedgroup.live.config import ProviderConfig, read_config
 from fedgroup.live.trial import make_trial
 from fedgroup.messages import Answer, RangeQuery
@@ -175,6 +176,11 @@ class World:
     @property
     def config(self) -> ProviderConfig:
         return read_config(self.provider_file, ProviderConfig)
+
+    @property
+    def agreed(self) -> bytes:
+        facts = self.config.federation
+        return agreed_on(facts.name, facts.public_map, facts.protection)
 
     def owner_folder(self, name: str) -> Path:
         return self.folder / "owners" / name

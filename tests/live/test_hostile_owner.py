@@ -31,6 +31,7 @@ class Intruder:
 
     def __init__(self, world: World, then: Callable[[Intruder, Any], None]) -> None:
         self.name = world.names[-1]
+        self.agreed = world.agreed
         self.value = 1 << (world.owners - 1)
         self.identity = Identity.load(world.owner_folder(self.name) / "identity")
         tls = self.identity.client_context(Trust.load(world.folder / "authority"))
@@ -44,7 +45,7 @@ class Intruder:
         gone = Will(TOPICS.presence(self.name), encode(Presence(self.name, here=False)))
         self.connection = await self.opened(will=gone)
         await self.connection.subscribe([TOPICS.ask(self.name), TOPICS.letter(self.name, "+")])
-        here = Presence(self.name, here=True, certificate=self.identity.certificate.der)
+        here = Presence(self.name, here=True, certificate=self.identity.certificate.der, agreed=self.agreed)
         self.connection.publish(TOPICS.presence(self.name), encode(here), retain=True)
 
     async def opened(self, **facts: Any) -> Connection:

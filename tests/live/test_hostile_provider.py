@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, get_args
 
 from live_world import PATIENCE_S, PRECISE, World, count, until
@@ -49,11 +50,15 @@ class Puppeteer:
     async def bytes_for(self, owner: str, message: Any) -> bytes:
         """Send a message and return the bytes of the reply to it."""
         before = len(self.said[owner])
-        await self.link.send(owner, message if isinstance(message, bytes) else encode(message))
+        await self.link.send(owner, message if isinstance(message, bytes) else encode(self.agreeing(message)))
         async with asyncio.timeout(PATIENCE_S):
             while len(self.said[owner]) == before:
                 await asyncio.sleep(0.005)
         return self.said[owner][before]
+
+    def agreeing(self, message: Any) -> Any:
+        """Return a message that says what all parties agreed on, where it can."""
+        return replace(message, agreed=self.world.agreed) if hasattr(message, "agreed") else message
 
     async def reply_to(self, owner: str, message: Any) -> Any:
         return decode(await self.bytes_for(owner, message), get_args(FromOwner))
@@ -238,7 +243,7 @@ def test_malformed_oversized_and_foreign_messages_neither_stop_an_owner_nor_cost
         world = world_of(3, apart=True)
         a, b, other = world.names
         async with pulling_strings(world, without=(other,)) as provider:
-            right, long = encode(ask(new())), "é" * 64
+            right, long = encode(provider.agreeing(ask(new()))), "é" * 64
             silent = [
                 *(b"", b"\xc1", right[:-1], right + b"\0", os.urandom(500), b"\x81" * 9_000, bytes(MOST_BYTES)),
                 *(encode(Noisy(new(), [1], [0])), encode(Presence(a, here=False)), right.replace(b"Ask", b"Aks")),
@@ -272,8 +277,9 @@ async def speak_as_provider(world: World, asker: str, victim: str) -> None:
     connection = await Connection.open(
         BrokerAddress("127.0.0.1", world.broker_port, tls), client=asker, will=None, on_message=lambda *_: None
     )
-    connection.publish(TOPICS.ask(victim), encode(ask(new())))
-    connection.publish(TOPICS.letter(victim, asker), encode(ask(new())))  # where an owner may write, but not ask
+    asked = encode(replace(ask(new()), agreed=world.agreed))
+    connection.publish(TOPICS.ask(victim), asked)
+    connection.publish(TOPICS.letter(victim, asker), asked)  # where an owner may write, but not ask
     await asyncio.sleep(0.3)
     connection.abort()
     await connection.end()

@@ -106,6 +106,15 @@ def test_text_has_one_line_an_event(log: io.StringIO) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z warning lost why=no connection to there", line)
 
 
+@pytest.mark.parametrize("level", ["debug", "info"])
+def test_connections_are_told_at_the_level_info_and_as_such(level: str, log: io.StringIO) -> None:
+    begin_log("text", level, stream=log)
+    logging.getLogger("fedgroup.wire").debug("connected")
+    logging.getLogger("fedgroup.wire").warning("no connection")
+    told = [line.split()[1:3] for line in log.getvalue().splitlines()]
+    assert told == [["info", "connected"], ["warning", "lost"]]
+
+
 def test_there_are_two_forms_and_four_levels(log: io.StringIO) -> None:
     for form, level in (("xml", "info"), ("json", "loud")):
         with pytest.raises(InvalidInput):

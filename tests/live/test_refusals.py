@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import TooFewHeard
+from fedgroup.errors import TooFewHeard, refusals_in_words
 from fedgroup.messages import RangeQuery
 from fedgroup.messages.said import REASONS
 from fedgroup.provider.settings import GroupingSettings
@@ -30,7 +30,7 @@ def test_an_answer_tells_how_many_refused_for_which_reason(city: Callable[..., A
             assert answer.refused == {"budget": 2, "radius": 1, "silo": 1}
             assert set(answer.refused) <= set(REASONS)
             assert (answer.heard, answer.missing) == (3, 4)
-            assert "4 owners refused: 2 budget, 1 radius, 1 silo" in answer.notes
+            assert refusals_in_words({"budget": 2, "radius": 1, "silo": 1}) in answer.notes
             assert not any(name in str(answer) for name in here.owners)
 
     asyncio.run(story())
@@ -62,7 +62,7 @@ def test_when_nobody_answers_the_error_says_why(city: Callable[..., Any], caplog
 
     async def story() -> None:
         async with city(3, cap=0.5) as here:
-            with pytest.raises(TooFewHeard, match="no owner answered; 3 owners refused: 3 budget") as caught:
+            with pytest.raises(TooFewHeard, match="no owner answered; 3 owners refused: the owner's budget") as caught:
                 await here.provider.ask(QUERY, method="dp")
             assert caught.value.refused == {"budget": 3}
 

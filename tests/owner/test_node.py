@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from node_world import MAP, WIRE, FakeSilo, Owner, ask
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.messages import Measure, RangeQuery
-from fedgroup.messages.asked import Ask, Check, Describe, Go
+from fedgroup.messages.asked import Agreed, Ask, Check, Describe, Go, Offer, Relay
 from fedgroup.messages.live import ToOwner
 from fedgroup.messages.said import (
     Checked,
@@ -142,3 +143,15 @@ def test_a_ledger_belongs_to_one_owner_and_is_for_its_eyes_only(tmp_path: Path) 
     OwnerLedger(tmp_path / "l.db", holder="a").close()
     with pytest.raises(InvalidInput):
         OwnerLedger(tmp_path / "l.db", holder="b")
+
+
+def test_who_agreed_on_something_else_is_answered_nothing(owner_of: Callable[..., Owner]) -> None:
+    owner = owner_of(parts={"agreed": bytes(16)})
+    der = owner.identity.der
+    others = [ask(), Describe(b"d" * 16, 2, 2, 100), Offer("p", "masked", [der], 0), Agreed(b"")]
+    others += [Relay(b"s" * 16, der, 2, 2, 0.5, True)]
+    for message in (*others, *(replace(each, agreed=bytes(range(16))) for each in others)):
+        assert (owner.only(message).reason, owner.node.agrees(message)) == ("federation", False)
+    assert owner.ledger.spent() == Epsilon(0)
+    assert owner.say(Agreed(bytes(16))) == []
+    assert isinstance(owner.only(replace(ask(), agreed=bytes(16))), Noisy)

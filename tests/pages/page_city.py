@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,12 @@ class Commands:
         owner = self._city.owners[name]
         owner.silo.vanish = owner.link.drop
 
+    async def leave(self, name: str) -> None:
+        """Let an owner go without a word, and the provider notice it."""
+        self._city.owners[name].link.drop()
+        while name in self._city.provider.desk.present:
+            await asyncio.sleep(0.01)
+
     async def back(self, name: str) -> None:
         """Let an owner that vanished come again."""
         owner = self._city.owners.pop(name)
@@ -143,6 +150,11 @@ class Commands:
 
     def unexpire(self) -> None:
         self._sessions._clock = time.monotonic
+
+    def offer(self, attributes: list[str] | None) -> None:
+        """Name the attributes that can be asked about, or let nobody name any."""
+        provider = self._city.provider
+        provider.settings = replace(provider.settings, attributes=None if attributes is None else tuple(attributes))
 
     def cap(self, name: str, cap: float) -> None:
         self._city.owners[name].ledger.set_cap(Epsilon.of(cap))

@@ -39,5 +39,10 @@ def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> No
     page.mouse.up()
 
 
+def choose(page: Page, label: str, option: str) -> None:
+    page.get_by_label(label, exact=True).click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
 def tool(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()

@@ -118,16 +118,6 @@ def test_the_history_is_exported_as_csv(page):
     assert '"within 2000 of 10000, 10000"' in lines[1]
 
 
-def test_a_sum_needs_its_attribute(page):
-    page.get_by_label("question", exact=True).click()
-    page.get_by_role("option", name="sum of an attribute").click()
-    expect(page.locator(".fg-panel .fg-fault")).to_contain_text("clip")
-    page.get_by_label("attribute").fill("fare")
-    page.get_by_label("clip").fill("5")
-    expect(page.locator(".fg-expected")).to_be_visible()
-    ask(page)
-
-
 def test_a_spent_allowance_is_told_and_nothing_is_asked(here, opened, picture):
     name, token = here.new_user(allowance=0.5)
     page = opened(token=token)
@@ -187,4 +177,16 @@ def test_a_phone_is_wide_enough(here, opened, picture):
     ask(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     expect(page.locator(".fg-value")).to_be_in_viewport()
+    picture(page)
+
+
+def test_your_questions_are_whole_on_a_phone(here, opened, picture):
+    page = opened(token=here.new_user()[1], viewport={"width": 390, "height": 844}, dark=True)
+    ready(page)
+    ask(page)
+    ask_again = page.get_by_role("button", name="Ask again")
+    ask_again.scroll_into_view_if_needed()
+    for found in (ask_again, *page.locator("td").all()):
+        box = found.bounding_box()
+        assert box["x"] + box["width"] <= 390
     picture(page)

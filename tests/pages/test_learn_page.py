@@ -11,8 +11,10 @@ from page_steps import sign_in
 from playwright.sync_api import expect
 
 from fedgroup.experiments.examples import METHODS, exact_count
+from fedgroup.experiments.trial import PAPER_TRUTH
 from fedgroup.service.pages.learn import TRUST
 
+README = Path(__file__).parents[2] / "README.md"
 MEANS = Path(__file__).parents[2] / "docs" / "data" / "trust-means.csv"
 
 
@@ -40,7 +42,7 @@ def test_a_method_runs_here_and_says_who_saw_what(page, title):
     expect(found.get_by_role("status")).to_contain_text(f"The exact answer is {exact_count():,}")
     told = found.inner_text()
     assert re.search(r"between [\d.,-]+ and [\d.,-]+ in 95 %", told)
-    assert re.search(r"\d+ groups?, [\d.]+ noises; .*\d m?s to answer", told)
+    assert re.search(r"\d+ groups?, [\d.]+ noises?; .*\d m?s to answer", told)
     assert "The provider saw" in told
 
 
@@ -77,6 +79,11 @@ def test_runs_fit_on_a_phone(here, opened, dark, picture):
 def test_the_guarantees_are_a_click_away(page):
     page.get_by_role("link", name="All guarantees").click()
     expect(page.get_by_text("Guarantees").first).to_be_visible()
+
+
+def test_the_page_and_the_readme_name_the_same_count(page):
+    expect(page.get_by_text(f"{PAPER_TRUTH:g} records on average")).to_be_visible()
+    assert f"{PAPER_TRUTH:g} on average" in README.read_text()
 
 
 def test_the_chart_shows_what_was_measured():

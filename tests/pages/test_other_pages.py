@@ -9,6 +9,8 @@ from page_steps import ask, ready
 from playwright.sync_api import expect
 
 from fedgroup.service.metrics import Metrics
+from fedgroup.service.pages.drawings import sizes
+from fedgroup.service.pages.words import counted
 
 
 def test_users_see_counts_and_sizes_and_no_names(here, opened, picture):
@@ -32,7 +34,7 @@ def test_operators_see_names_and_group_anew(here, opened, picture):
     page.goto(f"{here.url}federation")
     expect(page.get_by_text("owner-0, owner-1")).to_be_visible()
     page.get_by_role("button", name="Group anew").click()
-    expect(page.get_by_text(re.compile("Done: .* groups"))).to_be_visible()
+    expect(page.get_by_text(re.compile("Done: .* groups?, "))).to_be_visible()
     assert here.tell("spent", name) == pytest.approx(0.3)
     picture(page)
 
@@ -45,6 +47,36 @@ def test_they_fit_on_a_phone(here, opened, path, dark, picture):
     expect(page.locator("h1")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     picture(page)
+
+
+def test_the_latest_point_of_a_chart_is_whole(here, opened, picture):
+    page = opened(token=here.new_user()[1])
+    ready(page)
+    ask(page)
+    page.goto(f"{here.url}federation")
+    chart = page.get_by_role("img", name="median milliseconds in each minute")
+    whole = chart.bounding_box()
+    for point in chart.locator("circle, polyline").all():
+        box = point.bounding_box()
+        assert box["x"] + box["width"] <= whole["x"] + whole["width"] - 2
+    chart.scroll_into_view_if_needed()
+    picture(page)
+
+
+@pytest.mark.parametrize("found", [[50], [9, 4], [7] * 8, [5] * 9, list(range(60, 0, -1))], ids=len)
+def test_groups_fill_their_chart(browser, found):
+    page = browser.new_page(viewport={"width": 420, "height": 300})
+    page.set_content(f"<style>body {{ margin: 0 }}</style>{sizes(found, label='groups')}")
+    boxes = [each.bounding_box() for each in page.locator("rect").all()]
+    assert len(boxes) == len(found)
+    assert min(box["x"] for box in boxes) < 80
+    assert max(box["x"] + box["width"] for box in boxes) > 350
+    page.close()
+
+
+@pytest.mark.parametrize(("value", "told"), [(0, "0 groups"), (1, "1 group"), (1.02, "1.02 groups"), (50, "50 groups")])
+def test_one_is_told_as_one(value, told):
+    assert counted(value, "group") == told
 
 
 def test_questions_are_counted_by_the_minute():

@@ -17,6 +17,8 @@ from fedgroup.live.trial import make_trial
 from fedgroup.privacy.budget import Charge
 from fedgroup.storage.owner_ledger import OwnerLedger
 
+PHONE = {"width": 390, "height": 844}
+QUESTION = "avg of fare clipped to 50 within 3000 of 10000,10000 by ann"
 COMMAND = str(Path(sys.executable).with_name("fedgroup"))
 
 
@@ -26,7 +28,7 @@ def owner(tmp_path):
     folder = make_trial(tmp_path / "trial", owners=2, seed=1).owners[0].parent
     with closing(OwnerLedger(folder / "ledger.db", holder=folder.name)) as ledger:
         ledger.set_cap(Epsilon.of(10))
-        ledger.charge([Charge(Epsilon.of(0.25), "query", "count by ann")])
+        ledger.charge([Charge(Epsilon.of(0.25), "query", QUESTION)])
     words = [
         COMMAND,
         "owner",
@@ -48,10 +50,10 @@ def owner(tmp_path):
 
 
 def test_an_owner_sees_its_ledger_and_decides(owner, opened, picture):
-    folder, process, address = owner
+    folder, _, address = owner
     page = opened(anywhere=True)
     page.goto(address)
-    expect(page.get_by_text("count by ann")).to_be_visible()
+    expect(page.get_by_text(QUESTION)).to_be_visible()
     expect(page.get_by_role("meter", name="epsilon 9.75 of 10 left")).to_be_visible()
     page.get_by_label("cap per epoch").fill("4")
     page.get_by_role("button", name="Change the cap").click()
@@ -62,8 +64,65 @@ def test_an_owner_sees_its_ledger_and_decides(owner, opened, picture):
     picture(page)
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_text("takes part")).to_be_visible()
-    page.get_by_role("button", name="Leave for good").click()
+
+
+def test_an_owner_stops_only_when_that_is_confirmed(owner, opened, picture):
+    _, process, address = owner
+    page = opened(anywhere=True, dark=True, viewport=PHONE)
+    page.goto(address)
+    page.get_by_role("button", name="Stop this owner").press("Enter")
+    expect(page.get_by_role("dialog", name="Stop this owner?")).to_be_visible()
+    expect(page.get_by_role("button", name="Cancel")).to_be_focused()
+    page.wait_for_timeout(500)  # it comes in slowly
+    picture(page)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(page.locator(".fg-number")).to_have_text("takes part")
+    assert process.poll() is None
+
+
+def test_a_stopped_owner_says_so_in_its_headline_after_it_is_gone(owner, opened, picture):
+    _, process, address = owner
+    page = opened(anywhere=True)
+    page.goto(address)
+    page.get_by_role("button", name="Stop this owner").press("Enter")
+    expect(page.get_by_role("button", name="Cancel")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".fg-number")).to_have_text("stopped")
+    expect(page.get_by_role("button", name="Resume")).to_be_disabled()
     assert process.wait(20) == 0
+    page.wait_for_timeout(1500)
+    expect(page.locator(".fg-number")).to_have_text("stopped")
+    expect(page.get_by_text("takes part")).to_have_count(0)
+    expect(page.locator("#popup")).to_be_hidden()
+    picture(page)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_all_of_a_ledger_is_in_sight_on_a_phone(owner, opened, dark, picture):
+    page = opened(anywhere=True, viewport=PHONE, dark=dark)
+    page.goto(owner[2])
+    cells = page.locator("td")
+    expect(cells.get_by_text(QUESTION)).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    for cell in cells.all():
+        box = cell.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE["width"] - 8
+    assert page.locator(".fg-scroll").evaluate("each => each.scrollWidth <= each.clientWidth")
+    page.get_by_role("heading", name="Who asked what").scroll_into_view_if_needed()
+    picture(page)
+
+
+def test_whoever_signs_in_is_told_where_an_owners_token_is(owner, opened, picture):
+    page = opened(anywhere=True)
+    page.goto(owner[2].split("login")[0])
+    expect(page.locator("#hint")).to_contain_text("fedgroup owner --page")
+    text = page.locator("main").inner_text()
+    assert "users add" not in text
+    assert "fedgroup up" not in text
+    picture(page)
 
 
 def test_nobody_else_sees_it(owner, opened):
@@ -74,3 +133,4 @@ def test_nobody_else_sees_it(owner, opened):
     page.get_by_label("Your token").fill("guess")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert")).to_contain_text("unknown")
+    expect(page.get_by_role("alert")).to_contain_text("start the owner again")

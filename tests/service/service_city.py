@@ -13,10 +13,11 @@ import numpy as np
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import SiloUnavailable
+from fedgroup.live.config import ProviderSettings
 from fedgroup.live.desk import Desk
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.owner import run_owner
-from fedgroup.live.provider import LiveProvider, LiveSettings
+from fedgroup.live.provider import LiveProvider
 from fedgroup.messages import RangeQuery
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.policy import Policy
@@ -91,6 +92,17 @@ class City:
         for owner in self.owners.values():
             owner.silo.broken = True
 
+    def hush(self, name: str) -> None:
+        """Let an owner do what it is asked for, and say nothing."""
+        node = self.owners[name].node
+        usual = node.prepare
+
+        def silent(*said: Any, **named: Any) -> Any:
+            usual(*said, **named)
+            return []
+
+        node.prepare = silent
+
     async def drop_all(self) -> None:
         """End all owners without a word."""
         for owner in self.owners.values():
@@ -111,12 +123,13 @@ async def ended(task: asyncio.Task[None]) -> None:
 
 @asynccontextmanager
 async def open_city(
-    folder: Path, owners: int, *, seconds: float = 5.0, dropouts: float = 0.1, cap: float = 1e4
+    folder: Path, owners: int, *, seconds: float = 5.0, dropouts: float = 0.1, cap: float = 1e4, **told: Any
 ) -> AsyncIterator[City]:
-    """Run a federation while the context lasts."""
+    """Run a federation while the context lasts; `told` are attributes, times and the usual grouping."""
     hub, state = MemoryHub(), ProviderState(folder / "provider.db")
     desk = Desk(hub.provider(), encode=encode, decode=decode, verify=believed)
-    settings = LiveSettings("city", MAP, Protection(), MaskSettings(1, dropouts), cohort_size=4, seconds=seconds)
+    masks = MaskSettings(1, dropouts)
+    settings = ProviderSettings("city", MAP, Protection(), masks, cohort_size=4, seconds=seconds, **told)
     async with AsyncExitStack() as stack:
         stack.callback(state.close)
         stack.push_async_callback(ended, asyncio.create_task(desk.listen()))

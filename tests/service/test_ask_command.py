@@ -94,13 +94,36 @@ def test_why_owners_refuse_is_told(running: Running, ask: Any, tmp_path: Path) -
         up_file(tmp_path, up)
         up.here.city.owners["owner-0"].ledger.set_cap(Epsilon.of(0.5))
         code, out, err = ask("count", *WHERE)
-        assert (code, "2 of 3 owners were heard" in out, "1 owner refused: 1 budget" in err) == (0, True, True)
+        assert (
+            code,
+            "2 of 3 owners were heard" in out,
+            "1 owner refused: the owner's budget does not cover it" in err,
+        ) == (0, True, True)
         code, out, _ = ask("count", *WHERE, "--json")
         assert (json.loads(out)["refused"], json.loads(out)["missing"]) == ({"budget": 1}, 1)
         up.here.city.break_silos()
         code, out, err = ask("count", *WHERE, "--fresh")
         assert (code, out) == (75, "")
-        assert "no owner answered; 3 owners refused: 3 silo" in " ".join(err.split())
+        assert "no owner answered; 3 owners refused: the owner's database does not answer" in " ".join(err.split())
+
+
+def test_notes_that_come_with_every_answer_stay_in_the_json(running: Running, ask: Any, tmp_path: Path) -> None:
+    with running(owners=1) as up:
+        up_file(tmp_path, up)
+        code, out, err = ask("count", *WHERE)
+        assert (code, err) == (0, "")
+        assert "1 group with 1 noise for 1 owner" in out
+        assert "records outside the domain are not counted" in json.loads(ask("count", *WHERE, "--json")[1])["notes"]
+
+
+def test_attributes_that_there_are_not_are_refused_with_those_that_there_are(
+    running: Running, ask: Any, tmp_path: Path
+) -> None:
+    with running(owners=1, attributes=("fare",)) as up:
+        up_file(tmp_path, up)
+        code, _, err = ask("avg", *WHERE, "--attribute", "tip", "--clip", 4)
+        assert (code, "can be asked about: fare" in err) == (2, True)
+        assert up.here.spent() == Epsilon(0)
 
 
 def test_without_a_federation_or_a_token_nothing_is_sent(ask: Any, tmp_path: Path) -> None:

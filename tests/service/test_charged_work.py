@@ -12,6 +12,7 @@ import pytest
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, TooFewHeard
 from fedgroup.service.charged_work import ChargedWork, Order
+from fedgroup.service.problems import Problem
 from fedgroup.storage.provider_state import ProviderState
 
 PRICE = Epsilon.of(0.4)
@@ -45,8 +46,9 @@ def test_owners_that_leave_while_an_earlier_answer_is_looked_for_cost_the_user_n
         here[0] = False
 
     order = Order({"a": 1}, PRICE, done, require_possible, looked_for)
-    with pytest.raises(TooFewHeard):
+    with pytest.raises(Problem) as told:
         asyncio.run(ChargedWork(state, at_once=4).run("rich", order, key=None))
+    assert (told.value.kind, told.value.facts["charged"]) == ("too-few-heard", False)
     assert state.user("rich").spent == Epsilon(0)
 
 

@@ -149,11 +149,12 @@ def test_a_second_round_is_charged_before_it_is_run(
 
 def test_a_question_that_failed_stays_charged_and_on_record(service: Service, question: dict[str, Any]) -> None:
     async def story() -> None:
-        async with service(2) as here, here.client() as ann:
-            here.city.break_silos()
+        async with service(1, seconds=0.3) as here, here.client() as ann:
+            here.city.hush("owner-0")
             reply = await ann.post("/v1/queries", json=question)
             assert (reply.status_code, reply.json()["type"]) == (503, "urn:fedgroup:problem:too-few-heard")
             assert int(reply.headers["Retry-After"]) >= 1
+            assert reply.json()["charged"] is True
             assert here.spent() == Epsilon.of(1)
             kept = (await ann.get(f"/v1/queries/{reply.json()['id']}")).json()
             assert (kept["state"], kept["answer"], kept["epsilon"]) == ("failed", None, 1)

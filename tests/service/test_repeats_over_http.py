@@ -100,7 +100,7 @@ def test_why_owners_refuse_is_told_by_number_and_reason(service: Service, questi
             here.city.owners["owner-1"].ledger.set_cap(Epsilon.of(0.5))
             reply = await ann.post("/v1/queries", json=question)
             assert (reply.json()["refused"], reply.json()["missing"]) == ({"budget": 1}, 1)
-            assert "1 owner refused: 1 budget" in reply.json()["notes"]
+            assert "1 owner refused: the owner's budget does not cover it" in reply.json()["notes"]
             (kept,) = (await ann.get("/v1/queries")).json()["queries"]
             assert kept["answer"]["refused"] == {"budget": 1}
             here.city.break_silos()

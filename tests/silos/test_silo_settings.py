@@ -33,7 +33,7 @@ PERCENT = "50 %s of %(lon)s"
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        ({}, "the kind of a silo is one of: parquet, csv, sqlite, postgres, ibis, sql; got None"),
+        ({}, "one of: parquet, csv, sqlite, postgres, ibis, sql; or, in a live owner's file, records; got None"),
         ({"kind": "oracle"}, "got 'oracle'"),
         ({"kind": "parquet", "x": "x", "y": "y"}, "needs the setting path"),
         ({"kind": "parquet", "path": "p", "x": "x"}, "needs the setting y"),

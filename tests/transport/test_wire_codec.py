@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.messages.asked import Ask, Describe, Relay
+from fedgroup.messages.limits import VERSION
 from fedgroup.messages.live import WIRE
 from fedgroup.messages.said import Described, Noisy, Presence, Relayed
 from fedgroup.messages.wire_query import WireQuery, WireRange
@@ -42,6 +43,7 @@ SPECIAL: dict[tuple[str, str], st.SearchStrategy[Any]] = {
 }
 BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "round": st.binary(min_size=16, max_size=16),
+    "agreed": st.sampled_from([b"", bytes(range(16))]),
     "earlier": st.binary(min_size=16, max_size=16),
     "session": st.binary(min_size=16, max_size=16),
     "commitment": st.binary(min_size=32, max_size=32),
@@ -131,13 +133,13 @@ def test_a_message_with_something_after_it_is_refused(message: Any, more: bytes)
         decode(encode(message) + more, ALL)
 
 
-def packed(body: Any, *, kind: str = "Ready", version: Any = 1, **more: Any) -> bytes:
+def packed(body: Any, *, kind: str = "Ready", version: Any = VERSION, **more: Any) -> bytes:
     return msgspec.msgpack.encode({"v": version, "t": kind, "b": body, **more})
 
 
 SECRET = "leaked"
 REFUSED = {
-    "another version": packed({"round": ROUND}, version=2),
+    "another version": packed({"round": ROUND}, version=VERSION + 1),
     "a version as text": packed({"round": ROUND}, version=SECRET),
     "an unknown class": packed({"round": ROUND}, kind=SECRET),
     "a class of another module": packed({"labels": [0]}, kind="Partition"),

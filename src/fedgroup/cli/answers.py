@@ -5,22 +5,26 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from fedgroup.cli.output import notice, number, print_json, result
+from fedgroup.cli.output import notice, number, print_json, result, several
 
 if TYPE_CHECKING:
     from fedgroup.cli.options import TrialOptions
     from fedgroup.messages import Answer, Expectation
 
+USUAL_NOTE = "records outside the domain are not counted"
+"""It is true of every answer, and hides other notes where every answer is printed with it."""
+
 _FIELDS = (
     "kind", "value", "interval", "confidence", "epsilon", "method", "in_group", "trust", "groups", "noises", "owners",
-    "heard", "missing", "private", "seconds", "stored", "charged", "asked_at", "notes", "refused",
+    "heard", "missing", "private", "seconds", "stored", "charged", "asked_at", "notes", "refused", "absent",
 )  # fmt: skip
 
 
-def say_answer(answer: Answer, trial: TrialOptions, *, as_json: bool) -> None:
-    """Print an answer, with what was asked for its evaluation."""
+def say_answer(answer: Answer, trial: TrialOptions, *, as_json: bool, without: str | None = None) -> None:
+    """Print an answer, with what was asked for its evaluation; `without` is a note to keep to the JSON object."""
     for note in answer.notes:
-        notice(note)
+        if note != without:
+            notice(note)
     private = answer.private and trial.repeat is None
     values = () if trial.repeat is None else answer.values or (answer.value,)
     if as_json:
@@ -66,7 +70,7 @@ def _print_price(answer: Answer) -> None:
     cost = _cost(answer)
     took = f"{answer.seconds * 1000:.0f} ms"
     if answer.method == "exact":
-        result.print(f"exact: no noise for {_several(answer.owners, 'owner')}, {cost}, {took}")
+        result.print(f"exact: no noise for {several(answer.owners, 'owner')}, {cost}, {took}")
     else:
         result.print(f"{answer.method}: {_noises(answer)}, {cost}, {took}")
 
@@ -74,7 +78,7 @@ def _print_price(answer: Answer) -> None:
 def _print_missing(answer: Answer) -> None:
     """Say how many owners are in the answer, if not all; notes tell why others refused."""
     if answer.missing:
-        result.print(f"{answer.heard:,} of {_several(answer.owners, 'owner')} were heard")
+        result.print(f"{answer.heard:,} of {several(answer.owners, 'owner')} were heard")
 
 
 def _cost(answer: Answer) -> str:
@@ -85,9 +89,6 @@ def _cost(answer: Answer) -> str:
 
 
 def _noises(told: Answer | Expectation) -> str:
-    groups = _several(told.groups, "group")
-    return f"{groups} with {number(round(told.noises, 2))} noises for {_several(told.owners, 'owner')}"
-
-
-def _several(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+    groups = several(told.groups, "group")
+    noises = round(told.noises, 2)
+    return f"{groups} with {number(noises)} noise{'' if noises == 1 else 's'} for {several(told.owners, 'owner')}"

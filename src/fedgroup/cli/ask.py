@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fedgroup.cli.access import ServiceOptions, find_access
-from fedgroup.cli.answers import say_answer, say_expectation
+from fedgroup.cli.answers import USUAL_NOTE, say_answer, say_expectation
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import (
     HOW,
@@ -86,7 +86,7 @@ def _ask(kind: Kind, question: LiveQueryOptions, measure: dict[str, Any], *, as_
             return
         with working("asking"):
             answer = federation.ask(kind, asked, epsilon=question.price.epsilon, **details)
-        say_answer(answer, TrialOptions(), as_json=as_json)
+        say_answer(answer, TrialOptions(), as_json=as_json, without=USUAL_NOTE)
 
 
 def _details(question: LiveQueryOptions, measure: dict[str, Any]) -> Details:

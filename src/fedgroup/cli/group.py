@@ -20,7 +20,7 @@ from fedgroup.cli.options import (
     flag,
     option,
 )
-from fedgroup.cli.output import notice, print_json, result, working
+from fedgroup.cli.output import notice, print_json, result, several, working
 from fedgroup.cli.parsing import parse_grid
 
 if TYPE_CHECKING:
@@ -159,7 +159,8 @@ def _say(facts: dict[str, Any], plan: Plan, out: Path | None, *, as_json: bool) 
     if as_json:
         print_json(facts)
         return
-    result.print(f"{facts['owners']:,} owners in {facts['groups']:,} groups, the largest of {facts['largest_group']:,}")
+    owners, groups = several(facts["owners"], "owner"), several(facts["groups"], "group")
+    result.print(f"{owners} in {groups}, the largest of {facts['largest_group']:,}")
     if "false_pair_share" in facts:
         pairs, owners, strangers = (facts[f"{name}_share"] for name in ("false_pair", "misplaced", "stranger"))
         result.print(f"false pairs {pairs:.1%}, misplaced owners {owners:.1%}, owners among strangers {strangers:.1%}")

@@ -8,7 +8,7 @@ from typing import Annotated
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.loading import read_records, required_domain
 from fedgroup.cli.options import DataOptions, EvaluationOptions, OutputOptions, argument
-from fedgroup.cli.output import print_json, result, working
+from fedgroup.cli.output import print_json, result, several, working
 
 
 @grouped
@@ -32,4 +32,4 @@ def index(
     if output.json:
         print_json({"index": str(out), "owners": len(records.owners), "domain": list(domain.sides)})
     else:
-        result.print(f"{out}: an index of {len(records.owners):,} owners; use it in place of {data.data}")
+        result.print(f"{out}: an index of {several(len(records.owners), 'owner')}; use it in place of {data.data}")

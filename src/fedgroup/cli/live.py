@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fedgroup.cli.options import OPTIONS, argument, flag, hidden_flag, option
-from fedgroup.cli.output import print_json, result, talk, working
+from fedgroup.cli.output import print_json, result, several, talk, working
 from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -46,6 +46,10 @@ def init(
     federation: Annotated[str, option(OPTIONS, "--federation", "the federation's name", "NAME")] = "federation",
     domain: Annotated[str, option(OPTIONS, "--domain", "the agreed public rectangle", "W,S,E,N")] = "0,0,20000,20000",
     lonlat: Annotated[bool, flag(OPTIONS, "--lonlat", "the domain is in degrees, radii are metres")] = False,
+    identity: Annotated[
+        str | None,
+        option(OPTIONS, "--identity", "the folder of its keys and certificates; default: the role's name", "FOLDER"),
+    ] = None,
 ) -> None:
     """Write a file for a live role, with every setting explained in it."""
     from fedgroup.live.samples import owner_text, provider_text
@@ -56,11 +60,12 @@ def init(
         raise InvalidInput(f"{out} is there already; name another file")
     facts: dict[str, Any] = {
         "file": out.name, "federation": federation, "domain": ", ".join(domain.split(",")), "lonlat": lonlat,
-        "host": "127.0.0.1", "port": 8883, "folder": role, "authority": "authority",
+        "host": "127.0.0.1", "port": 8883, "folder": identity or role, "authority": identity or role,
     }  # fmt: skip
     text = provider_text(**facts, http_port=8080) if role == "provider" else owner_text(**facts)
     out.write_text(text, encoding="utf-8")
-    result.print(f"{out} written; edit it, then start: fedgroup {role} --config {out}")
+    first = "" if role == "provider" else " --new-ledger (without --new-ledger ever after)"
+    result.print(f"{out} written; edit it, then start: fedgroup {role} --config {out}{first}")
 
 
 def provider(
@@ -260,12 +265,16 @@ def _up(facts: dict[str, Any], *, as_json: bool) -> None:
         print_json(facts)
         result.file.flush()
         return
-    groups = f"{facts['groups']} groups" if facts["groups"] else "no groups yet"
+    groups = several(facts["groups"], "group") if facts["groups"] else "no groups yet"
     result.print(f"{facts['owners']} owners are here, in {groups}; the provider listens at {facts['url']}")
     if "page" in facts:
         result.print(f"the map is at {facts['page']} (--open opens it); sign in with the token in {facts['access']}")
     result.print("ask it from this folder, in another terminal:")
     result.print("  fedgroup ask count --near 10000,10000 --within 3000 --epsilon 0.3")
+    result.print("  fedgroup ask avg --rectangle 4000,4000,16000,16000 --attribute fare --clip 50 --epsilon 0.5")
+    result.print(
+        "  fedgroup ask count --near 10000,10000 --within 3000 --since 2026-01-05 --until 2026-01-10 --epsilon 0.3"
+    )
     result.print(
         f"over HTTP, {facts['url']}/openapi.json tells how; the token is in {facts['access']}; Ctrl-C stops everything"
     )

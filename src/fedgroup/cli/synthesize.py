@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fedgroup.cli.clusters import Cluster, workers_of
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import OPTIONS, OutputOptions, argument, option
-from fedgroup.cli.output import print_json, result, working
+from fedgroup.cli.output import print_json, result, several, working
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -33,13 +33,13 @@ def synthesize(
     """Write a synthetic city: districts, households, colleagues, fares and times, with its public domain."""
     from fedgroup.data.city import SIZE_M
 
-    with workers_of(cluster) as executor, working(f"building a city of {owners:,} owners"):
+    with workers_of(cluster) as executor, working(f"building a city of {several(owners, 'owner')}"):
         _write(out, executor, owners=owners, records_per_owner=records_per_owner, seed=seed)
     if output.json:
         print_json({"file": str(out), "owners": owners, "domain": [0, 0, SIZE_M, SIZE_M], "seed": seed})
         return
     file, centre = shlex.quote(str(out)), f"{SIZE_M / 2:g},{SIZE_M / 2:g}"
-    result.print(f"{out}: {owners:,} owners in a city of {SIZE_M / 1000:g} x {SIZE_M / 1000:g} km")
+    result.print(f"{out}: {several(owners, 'owner')} in a city of {SIZE_M / 1000:g} x {SIZE_M / 1000:g} km")
     result.print(f"try: fedgroup count {file} --near {centre} --within 500 --epsilon 0.3")
 
 

@@ -22,7 +22,7 @@ from fedgroup.live.plans import LiveGroup, LivePlan
 from fedgroup.live.replies import Replies
 from fedgroup.messages import NoisyTotals, RangeQuery
 from fedgroup.messages.asked import Ask, Go
-from fedgroup.messages.said import Masked, Noisy, Ready
+from fedgroup.messages.said import Masked, Noisy, Ready, perhaps_charged
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
@@ -36,7 +36,9 @@ class Tally:
     """What was heard: exact whole-unit sums of noisy values, how many noises are in them, and who was in.
 
     `left_out` are not asked with their masked groups: who lapsed before, and `failed`, who lapsed in this question.
-    `led_nothing` are leaders of trusted groups that gave no answer.
+    `led_nothing` are leaders of trusted groups that gave no answer. `modes` are those of the groups that were to give
+    their values, or whose leaders may have seen some. `paid` tells whether any owner may have charged itself: who
+    answers alone or writes to a leader does so before it replies, the others when their group goes.
     """
 
     parts: Sequence[str]
@@ -50,6 +52,9 @@ class Tally:
     led_nothing: set[str] = field(default_factory=set)
     rounds: list[bytes] = field(default_factory=list)
     reruns: int = 0
+    alone: int = 0
+    modes: set[str] = field(default_factory=set)
+    paid: bool = False
 
     def __post_init__(self) -> None:
         self.sums = [0] * len(self.parts)
@@ -117,14 +122,18 @@ class Asking:
         wire = WireQuery.of(query)
         # a group that waits for silent members must leave time for its second step
         first_step = seconds / (2 if groups else 1)
-        messages = dict.fromkeys(alone, Ask(round_id, wire, None, _ms(first_step), by))
+
+        def ask(plan: str | None, within: float) -> Ask:
+            return Ask(round_id, wire, plan, _ms(within), by, self._desk.agreed)
+
+        messages = dict.fromkeys(alone, ask(None, first_step))
         for group in groups:
-            messages |= dict.fromkeys(group.asked(tally.left_out), Ask(round_id, wire, group.name, _ms(seconds), by))
+            messages |= dict.fromkeys(group.asked(tally.left_out), ask(group.name, seconds))
             if group.mode == "trusted":  # members answer in the first step, their leader in the second
-                letter = Ask(round_id, wire, group.name, _ms(first_step), by)
-                messages |= {name: letter for name in group.members[1:] if name in messages}
+                messages |= dict.fromkeys(group.members[1:], ask(group.name, first_step))
         replies = await self._desk.ask(round_id, messages, (Ready, Noisy), seconds=first_step)
         tally.refused |= replies.refused
+        tally.paid |= _may_have_paid([*alone, *_writers(groups)], replies)
         self._lapses.note_alone([name for name in alone if _add_alone(tally, name, replies)])
         return await self._second_step(query, round_id, groups, replies, tally, deadline=deadline)
 
@@ -140,6 +149,10 @@ class Asking:
     ) -> list[LiveGroup]:
         rosters = {group.name: _ready_of(group, replies, tally.left_out) for group in groups}
         going = [group for group in groups if _can_go(group, rosters[group.name])]
+        tally.paid |= bool(going)
+        tally.modes |= {
+            each.mode for each in groups if each in going or (each.mode == "trusted" and rosters[each.name])
+        }
         messages: dict[str, Any] = {}
         for group in going:
             go = Go(round_id, rosters[group.name])
@@ -176,6 +189,17 @@ class Asking:
         return said
 
 
+def _writers(groups: Iterable[LiveGroup]) -> list[str]:
+    """Return the members of trusted groups that write to their leaders."""
+    return [name for group in groups if group.mode == "trusted" for name in group.members[1:]]
+
+
+def _may_have_paid(owners: Iterable[str], replies: Replies) -> bool:
+    """Tell whether any of these owners may have charged itself: it did not refuse, or its reason leaves doubt."""
+    reasons = [replies.refused.get(name) for name in owners]
+    return None in reasons or perhaps_charged(reason for reason in reasons if reason is not None)
+
+
 def _ready_of(group: LiveGroup, replies: Replies, left_out: set[str]) -> list[int]:
     asked = group.asked(left_out)
     return [p for p, name in enumerate(group.members) if name in asked and isinstance(replies.said.get(name), Ready)]
@@ -198,6 +222,7 @@ def _add_alone(tally: Tally, name: str, replies: Replies) -> bool:
     if not isinstance(said, Noisy) or len(said.sums) != len(tally.parts):
         return False
     tally.add(said.sums, noises=1, heard=[name])
+    tally.alone += 1
     return True
 
 

@@ -54,7 +54,7 @@ class Comparing:
 
     async def _step(self, session: bytes, owner: str, other: str, frame: bytes, *, first: bool) -> Relayed | None:
         certificate = self._desk.certificates.get(other, b"")
-        message = Relay(session, certificate, *self._grid, self._threshold, first, frame)
+        message = Relay(session, certificate, *self._grid, self._threshold, first, frame, self._desk.agreed)
         replies = await self._desk.ask(session, {owner: message}, (Relayed,), seconds=self._seconds)
         if owner not in replies.said:
             self.refused.add(owner)

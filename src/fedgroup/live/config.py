@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.provider import LiveSettings
+from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.owner.policy import Policy
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
 from fedgroup.secure.round import MaskSettings
@@ -20,12 +22,23 @@ except ImportError:
     raise InvalidInput("live roles need the extra [live]: pip install 'fedgroup[live]'") from None
 
 
+MOST_SIDE = 64
+"""The most columns, or rows, of a grid that owners are compared on: a vector travels as one message."""
+
+
 class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A table of a file; unknown keys are mistakes."""
 
 
+_Named = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_TEXT)]
+_Cells = Annotated[int, msgspec.Meta(ge=1, le=MOST_SIDE)]
+
+
 class FederationTable(_Table, frozen=True, kw_only=True):
-    """What all parties agreed on; it must be the same in everybody's file."""
+    """What all parties agreed on; it must be the same in everybody's file.
+
+    `attributes` and `times` are what users are told can be asked about, in the provider's file; nobody has to agree.
+    """
 
     name: str
     domain: tuple[float, float, float, float]
@@ -33,6 +46,8 @@ class FederationTable(_Table, frozen=True, kw_only=True):
     neighbours: Neighbours = "add-remove"
     unit: Unit = "record"
     max_records: int | None = None
+    attributes: tuple[_Named, ...] | None = None
+    times: bool | None = None
 
     @property
     def public_map(self) -> PublicMap:
@@ -82,6 +97,15 @@ class AnswersTable(_Table, frozen=True, kw_only=True):
     dropouts: float = 0.1
 
 
+class GroupingTable(_Table, frozen=True, kw_only=True):
+    """How owners are grouped where a request for a plan does not say it."""
+
+    columns: _Cells = 5
+    rows: _Cells = 5
+    graph: Literal["topcell", "likely", "noisy"] = "likely"
+    leftovers: Literal["alone", "cohort"] = "cohort"
+
+
 class PageTable(_Table, frozen=True, kw_only=True):
     """What the map shows below areas: outlines (a GeoJSON file), and a server of tiles if it is in degrees.
 
@@ -99,6 +123,15 @@ class StateTable(_Table, frozen=True, kw_only=True):
     file: str = "provider.db"
 
 
+@dataclass(frozen=True)
+class ProviderSettings(LiveSettings):
+    """What a provider's file says besides: what can be asked about (None: nobody said), how owners are grouped."""
+
+    attributes: tuple[str, ...] | None = None
+    times: bool | None = None
+    grouping: GroupingTable = GroupingTable()  # noqa: RUF009  frozen
+
+
 class ProviderConfig(_Table, frozen=True, kw_only=True):
     """A provider's file."""
 
@@ -108,18 +141,22 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
     http: HttpTable = HttpTable()
     page: PageTable = PageTable()
     answers: AnswersTable = AnswersTable()
+    grouping: GroupingTable = GroupingTable()
     state: StateTable = StateTable()
 
     @property
-    def settings(self) -> LiveSettings:
+    def settings(self) -> ProviderSettings:
         answers = self.answers
-        return LiveSettings(
+        return ProviderSettings(
             self.federation.name,
             self.federation.public_map,
             self.federation.protection,
             MaskSettings(answers.colluders, answers.dropouts),
             cohort_size=answers.cohort_size,
             seconds=answers.seconds,
+            attributes=self.federation.attributes,
+            times=self.federation.times,
+            grouping=self.grouping,
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol, get_args
 
 from fedgroup.errors import FedgroupError, ProtocolViolation
 from fedgroup.live.replies import Replies, Switchboard
+from fedgroup.messages.asked import Agreed
 from fedgroup.messages.live import FromOwner
 from fedgroup.messages.said import Presence
 
@@ -27,7 +28,10 @@ class Link(Protocol):
 
 
 class Desk:
-    """Keeps track of present owners and delivers their replies. It sees noisy, masked or sealed values only."""
+    """Keeps track of present owners and delivers their replies. It sees noisy, masked or sealed values only.
+
+    `agreed` is the digest of what all parties agreed on: owners with another one are `differing`, and not present.
+    """
 
     def __init__(
         self,
@@ -36,18 +40,22 @@ class Desk:
         encode: Callable[[Any], bytes],
         decode: Callable[[bytes, tuple[type, ...]], Any],
         verify: Callable[[bytes], Any],
+        agreed: bytes = b"",
     ) -> None:
         self._link = link
         self._encode = encode
         self._decode = decode
         self._verify = verify
+        self.agreed = agreed
         self._board = Switchboard()
         self._arrived = asyncio.Condition()
         self._quiet: set[str] = set()
         self._shown: dict[str, bytes] = {}
+        self._known: dict[str, bytes] = {}  # the last certificate of everybody who was here
         self._looked_at = time.monotonic()
         self.certificates: dict[str, bytes] = {}
         self.arrivals: dict[str, int] = {}
+        self.differing: set[str] = set()
         self.refused_messages = 0
 
     @property
@@ -56,6 +64,19 @@ class Desk:
         if time.monotonic() - self._looked_at >= _LOOK_AGAIN_S:
             self._look_again()
         return set(self.certificates)
+
+    def away(self, also: Iterable[str] = ()) -> set[str]:
+        """Return the owners that were here since this desk began, and `also` these, that are not here now.
+
+        Who was revoked is not away: it is no owner of the federation any more.
+        """
+        return {name for name in {*self._known, *also} - self.present if self._may_come(name)}
+
+    def _may_come(self, owner: str) -> bool:
+        try:
+            return owner not in self._known or bool(self._verify(self._known[owner]))
+        except FedgroupError:
+            return False
 
     async def listen(self) -> None:
         """Take in messages until cancelled; what is malformed or foreign is counted and dropped."""
@@ -74,7 +95,10 @@ class Desk:
     async def _note_presence(self, owner: str, presence: Presence) -> None:
         if presence.owner != owner:
             raise ProtocolViolation("an owner speaks for itself only")
-        if presence.here:
+        self.differing.discard(owner)
+        if presence.here and presence.agreed != self.agreed:
+            await self._keep_out(owner)
+        elif presence.here:
             self._shown[owner] = presence.certificate
             self._admit(owner)
         else:
@@ -83,10 +107,18 @@ class Desk:
         async with self._arrived:
             self._arrived.notify_all()
 
+    async def _keep_out(self, owner: str) -> None:
+        """Ask nothing of an owner whose answers would be about another domain, or in other units, and tell it."""
+        self._shown.pop(owner, None)
+        self._dismiss(owner)
+        self.differing.add(owner)
+        log.warning("an owner's [federation] table differs from the provider's", extra={"owner": owner})
+        await self.tell({owner: Agreed(self.agreed)})
+
     def _admit(self, owner: str) -> None:
         if self._verify(self._shown[owner]).name != owner:
             raise ProtocolViolation("an owner shows its own certificate")
-        self.certificates[owner] = self._shown[owner]
+        self.certificates[owner] = self._known[owner] = self._shown[owner]
         self.arrivals[owner] = self.arrivals.get(owner, 0) + 1  # each time it may have forgotten its groups
         log.info("connected", extra={"owner": owner})
 

@@ -21,7 +21,7 @@ from fedgroup.live.logs import note_refusals
 from fedgroup.live.plans import LiveGroup, LivePlan, Roster, cohorts_of
 from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.messages.asked import Describe, Offer, Reveal, Seal
-from fedgroup.messages.said import Accepted, Described, Revealed, Sealed
+from fedgroup.messages.said import Accepted, Described, Revealed, Sealed, perhaps_charged
 from fedgroup.privacy.release import scale_of_noise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.role import Provider
@@ -103,17 +103,19 @@ class Forming:
         return LivePlan(plan_id, method, "masked", tuple(groups), tuple(rosters))
 
     async def _vectors(self, epsilon: Epsilon, grid: tuple[int, int]) -> tuple[NoisyVectors, list[str]]:
-        said, refused = await self._described(Describe(secrets.token_bytes(16), grid[0], grid[1], epsilon.nano))
+        asked = Describe(secrets.token_bytes(16), grid[0], grid[1], epsilon.nano, self._desk.agreed)
+        said, refused, silent = await self._described(asked)
         note_refusals(log, refused)
         names = sorted(name for name, each in said.items() if len(each.counts) == grid[0] * grid[1])
         if not names:
-            raise TooFewHeard(heard=0, needed=1, refused=Counter(refused.values()))
+            charged = bool(said or silent) or perhaps_charged(refused.values())
+            raise TooFewHeard(heard=0, needed=1, refused=Counter(refused.values()), charged=charged)
         counts = np.array([said[name].counts for name in names], dtype=np.int64)
         scale = scale_of_noise(self._protection.of_histogram(), epsilon)
         return NoisyVectors(counts, self._map.grid(*grid), scale, epsilon), names
 
-    async def _described(self, new: Describe) -> tuple[dict[str, Described], dict[str, str]]:
-        """Return the vectors of the owners that are here, and why others refuse.
+    async def _described(self, new: Describe) -> tuple[dict[str, Described], dict[str, str], set[str]]:
+        """Return the vectors of the owners that are here, why others refuse, and who said nothing.
 
         Who was too late the last time is asked for that vector again, by the id of its round: it has paid for it.
         """
@@ -133,7 +135,7 @@ class Forming:
             refused |= replies.refused
         for name in (*said, *(name for name, reason in refused.items() if reason != "ledger")):
             self._unheard.pop(name, None)  # a ledger that failed may have kept the charge
-        return said, refused
+        return said, refused, set(asked) - set(said) - set(refused)
 
     def _asked_before(self, owner: str, new: Describe) -> Describe:
         known = self._unheard.get(owner)
@@ -179,7 +181,13 @@ class Forming:
         certificates = [self._desk.certificates.get(name, b"") for name in group.members]
         offers = {
             name: Offer(
-                group.name, group.mode, certificates, position, terms.colluders, terms.silent(len(group.members))
+                group.name,
+                group.mode,
+                certificates,
+                position,
+                terms.colluders,
+                terms.silent(len(group.members)),
+                agreed=self._desk.agreed,
             )
             for position, name in enumerate(group.members)
         }

@@ -10,6 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 from fedgroup.epsilon import Epsilon
@@ -18,11 +21,15 @@ from fedgroup.identity import Identity
 from fedgroup.live.config import OwnerConfig
 from fedgroup.storage.marks import Mark, read_mark, write_mark
 from fedgroup.storage.owner_ledger import OwnerLedger
+from fedgroup.storage.sole_use import AlreadyRunning, sole_use
 
 log = logging.getLogger("fedgroup.owner")
 
 MARK_FILE = "ledger.mark"
 MARK_EACH_S = 60.0
+PATIENCE_S = 5.0
+"""How long an owner waits for the same one to end: as after the end of whoever started it."""
+_LOOK_AGAIN_S = 0.1
 _LOST = "what was left: this ledger was restored, or stands for a lost one, and charges may be missing in it"
 
 
@@ -67,9 +74,7 @@ def open_ledger(config: OwnerConfig, *, holder: str, new_ledger: bool) -> Marked
 
     A ledger that is not there is made only if `new_ledger` allows it, and never where a mark tells that there was one.
     """
-    file, mark = Path(config.ledger.file), _mark_file(config)
-    if not file.exists() and (told := read_mark(mark)) is not None:
-        raise InvalidInput(f"there is no ledger {file}, and {mark} tells that there was one; {_remedy(told)}")
+    _require_unlost(config)
     marked = _opened(config, holder, new_ledger=new_ledger)
     try:
         marked.require_whole()
@@ -81,16 +86,40 @@ def open_ledger(config: OwnerConfig, *, holder: str, new_ledger: bool) -> Marked
     return marked
 
 
+@asynccontextmanager
+async def sole_owner(config: OwnerConfig, *, holder: str, new_ledger: bool) -> AsyncIterator[None]:
+    """Keep other processes from running the owner of this ledger while the context lasts.
+
+    One that is about to end is waited for, a while. Who only reads the ledger, or changes its cap, is not kept from it.
+    """
+    _require_unlost(config)
+    _require_made(config, new_ledger=new_ledger)
+    end = time.monotonic() + PATIENCE_S
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(sole_use(config.ledger.file, of=holder))
+                break
+            except AlreadyRunning:
+                if time.monotonic() > end:
+                    raise
+                await asyncio.sleep(_LOOK_AGAIN_S)
+        yield
+
+
 def take_restored(config: OwnerConfig, *, new_ledger: bool) -> None:
     """Make a ledger that lost charges safe to go on with: nothing is left of its epoch.
 
     One that was lost altogether is made anew if `new_ledger` allows it.
     """
-    marked = _opened(config, Identity.load(config.identity.folder).name, new_ledger=new_ledger)
-    try:
-        marked.give_up_epoch(cap=_cap(config))
-    finally:
-        marked.ledger.close()
+    holder = Identity.load(config.identity.folder).name
+    _require_made(config, new_ledger=new_ledger)
+    with sole_use(config.ledger.file, of=holder):
+        marked = _opened(config, holder, new_ledger=new_ledger)
+        try:
+            marked.give_up_epoch(cap=_cap(config))
+        finally:
+            marked.ledger.close()
 
 
 class Marking:
@@ -120,16 +149,27 @@ class Marking:
 
 
 def _opened(config: OwnerConfig, holder: str, *, new_ledger: bool) -> MarkedLedger:
-    if not new_ledger and not Path(config.ledger.file).exists():
-        raise InvalidInput(
-            f"there is no ledger {config.ledger.file}; the first time, start the owner with --new-ledger"
-        )
+    _require_made(config, new_ledger=new_ledger)
     ledger = OwnerLedger(config.ledger.file, holder=holder, flushed_later=True)
     try:
         return MarkedLedger(ledger, _mark_file(config))
     except BaseException:
         ledger.close()
         raise
+
+
+def _require_made(config: OwnerConfig, *, new_ledger: bool) -> None:
+    file = Path(config.ledger.file)
+    if not new_ledger and not file.exists():
+        raise InvalidInput(f"there is no ledger {file}; the first time, start the owner with --new-ledger")
+    if not file.parent.is_dir():
+        raise InvalidInput(f"there is no folder {file.parent} for the ledger; make it, or name another file")
+
+
+def _require_unlost(config: OwnerConfig) -> None:
+    file, mark = Path(config.ledger.file), _mark_file(config)
+    if not file.exists() and (told := read_mark(mark)) is not None:
+        raise InvalidInput(f"there is no ledger {file}, and {mark} tells that there was one; {_remedy(told)}")
 
 
 def _mark_file(config: OwnerConfig) -> Path:

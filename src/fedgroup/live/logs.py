@@ -27,7 +27,7 @@ FACTS = ("party", "owner", "method", "kind", "said", "round", "question", "reaso
 
 _OURS = "fedgroup"
 _WIRE = "fedgroup.wire"
-"""It tells of its connections only: with a warning of those lost, for those who look closely of those made."""
+"""It tells of its connections only: with a warning of those lost, below that of those made, which we tell as info."""
 _ROUND_BYTES = 4
 
 
@@ -76,7 +76,8 @@ def round_name(message: Any) -> str | None:
 def facts_of(record: logging.LogRecord) -> dict[str, str]:
     """Return what a line tells: its time, level and event, and the facts that it may tell."""
     at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
-    said = {"at": at, "level": record.levelname.lower(), "event": f"trouble in {record.name}"}
+    level = max(record.levelno, logging.INFO) if record.name == _WIRE else record.levelno
+    said = {"at": at, "level": logging.getLevelName(level).lower(), "event": f"trouble in {record.name}"}
     if record.name.split(".")[0] == _OURS:
         words = " ".join(record.getMessage().split())
         lost = record.name == _WIRE and record.levelno == logging.WARNING

@@ -46,6 +46,8 @@ async def run_owner(
         except ProtocolViolation:
             log.warning("a message was refused", extra={"party": node.name})
             continue
+        if not node.agrees(message):
+            log.warning("this owner's [federation] table differs from the provider's", extra={"party": node.name})
         work = partial(node.prepare, sender, message, waited_s=link.waited_s)
         replies = await asyncio.to_thread(work) if in_thread else work()
         try:

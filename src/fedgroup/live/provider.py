@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidQuery, LedgerUnavailable, TooFewHeard, refusals_in_words
+from fedgroup.errors import InvalidQuery, LedgerUnavailable, TooFewHeard
 from fedgroup.live.asking import Asking, Tally
 from fedgroup.live.desk import Desk
 from fedgroup.live.forming import Forming
@@ -27,6 +27,8 @@ from fedgroup.live.leaving import Leaving
 from fedgroup.live.logs import note_refusals
 from fedgroup.live.mending import Mending
 from fedgroup.live.plans import LivePlan, Roster
+from fedgroup.live.telling import TRUST as TRUST
+from fedgroup.live.telling import notes_of, trust_in, with_absent
 from fedgroup.messages import Answer, ExpectedError, RangeQuery
 from fedgroup.messages.asked import Check
 from fedgroup.messages.said import Checked
@@ -41,11 +43,6 @@ from fedgroup.user import role as user
 log = logging.getLogger("fedgroup.provider")
 
 METHODS = ("dp", "fedgroup", "cohorts", "mpc")
-TRUST = {
-    "dp": "nobody: every owner adds its own noise",
-    "trusted": "leaders of groups see their members' exact answers",
-    "masked": "nobody: answers are masked, unless more than {} members of a group collude",
-}
 
 
 @dataclass(frozen=True)
@@ -117,7 +114,7 @@ class LiveProvider:
         self.settings.public_map.require_reachable(query.range)
         chosen = self._chosen(method)
         async with self._plan_in_use(chosen) as plan:
-            found = await self._same_again(self._key(query, chosen, plan))
+            found = await self._same_again(self._key(query, chosen, plan), plan)
         if found is None:
             return None
         log.info("asked", extra={"method": chosen, "kind": query.kind})
@@ -148,12 +145,13 @@ class LiveProvider:
                 self._mending.note_answer(plan, self._plans.get(chosen), tally)
         note_refusals(log, tally.refused)
         if not tally.heard:
-            raise TooFewHeard(heard=0, needed=1, refused=tally.reasons)
+            raise TooFewHeard(heard=0, needed=1, refused=tally.reasons, charged=tally.paid)
         answer = self._answer(query, chosen, plan, tally, asked=asked)
         if not tally.reruns:
             with contextlib.suppress(LedgerUnavailable):  # what is not kept is asked and paid for again
                 self._store.keep(key, tally.rounds[0], asdict(answer) | {"heard_of": sorted(tally.heard)})
         log.info("answered", extra={"method": chosen, "kind": query.kind})
+        answer = self._with_absent(answer, plan, roster=asked | tally.heard, heard=tally.heard)
         return replace(answer, seconds=time.perf_counter() - started)
 
     async def expect(self, query: RangeQuery, *, method: str | None = None) -> dict[str, ExpectedError]:
@@ -167,6 +165,12 @@ class LiveProvider:
         if plan is None:
             return len(present), float(len(present))
         return len(plan.groups) + len(plan.alone(present, left_out)), plan.noises(present, left_out)
+
+    def trust(self, plan: LivePlan | None) -> str:
+        """Return who is trusted with what if everybody who is here answers by a plan."""
+        modes = set() if plan is None else {group.mode for group in plan.groups}
+        alone = plan is not None and bool(plan.alone(self.desk.present, self._lapses.left_out))
+        return trust_in(modes, alone=alone, colluders=self.settings.masks.colluders)
 
     def _chosen(self, method: str | None) -> str:
         return method or ("fedgroup" if self.plan is not None else "dp")
@@ -226,7 +230,7 @@ class LiveProvider:
         kept = {group.name for group in plan.groups}
         await self._leaving.end(() if old is None else (group for group in old.groups if group.name not in kept))
 
-    async def _same_again(self, key: str) -> Answer | None:
+    async def _same_again(self, key: str, plan: LivePlan | None) -> Answer | None:
         """Return the stored answer to the same question if every owner in it says that its data is the same."""
         found = self._store.earlier(key)
         if found is None:
@@ -239,7 +243,18 @@ class LiveProvider:
             return None
         facts = {name: value for name, value in stored.items() if name != "heard_of"}
         facts = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
-        return Answer(**facts | {"stored": True, "charged": 0.0})
+        answer, heard = Answer(**facts | {"stored": True, "charged": 0.0}), set(everyone)
+        return self._with_absent(answer, plan, roster=heard | self.desk.present, heard=heard)
+
+    def _with_absent(self, answer: Answer, plan: LivePlan | None, *, roster: set[str], heard: set[str]) -> Answer:
+        """Tell who is away now: who was here since this provider began, or is in the plan in force.
+
+        What is stored does not tell it, for it may have changed when the same is asked again.
+        """
+        used = set() if plan is None else plan.meant_for
+        in_force = set() if self.plan is None else self.plan.meant_for
+        absent = self.desk.away(used | in_force) - heard
+        return with_absent(answer, absent=len(absent), uncounted=len(absent - roster - used))
 
     def _key(self, query: RangeQuery, method: str, plan: LivePlan | None) -> str:
         """Name a question: the same for the same range, kind, epsilon, method, plan, roster, map and protection."""
@@ -262,7 +277,7 @@ class LiveProvider:
         roster = asked | tally.heard | (set() if plan is None else plan.meant_for)
         mode = None if plan is None else plan.mode
         cost = float(query.epsilon * (1 + tally.reruns))
-        trust = TRUST["dp"] if mode is None else TRUST[mode].format(self.settings.masks.colluders)
+        trust = trust_in(tally.modes, alone=bool(tally.alone), colluders=self.settings.masks.colluders)
         return Answer(
             kind=query.kind,
             value=reading.value,
@@ -280,17 +295,6 @@ class LiveProvider:
             private=True,
             asked_at=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
             charged=cost,
-            notes=_notes(roster - tally.heard, tally),
+            notes=notes_of(roster - tally.heard, tally),
             refused=tally.reasons,
         )
-
-
-def _notes(missing: set[str], tally: Tally) -> tuple[str, ...]:
-    notes = ["records outside the domain are not counted"]
-    if missing:
-        notes.append("the answer is about the owners heard; nothing is extrapolated to those missing")
-    if tally.reasons:
-        notes.append(refusals_in_words(tally.reasons))
-    if tally.reruns:
-        notes.append("a group fell silent in the middle and was asked again, at the same price once more")
-    return tuple(notes)

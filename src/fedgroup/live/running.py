@@ -14,10 +14,11 @@ from typing import Any
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.identity import Identity, Trust
-from fedgroup.live.config import OwnerConfig, ProviderConfig
+from fedgroup.live.agreed import agreed_on
+from fedgroup.live.config import FederationTable, OwnerConfig, ProviderConfig
 from fedgroup.live.desk import Desk
 from fedgroup.live.flushing import Flushing
-from fedgroup.live.ledgers import MarkedLedger, Marking, open_ledger
+from fedgroup.live.ledgers import MarkedLedger, Marking, open_ledger, sole_owner
 from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.vouching import Vouching
@@ -27,6 +28,7 @@ from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.space import PublicMap
 from fedgroup.storage.provider_state import ProviderState
+from fedgroup.storage.sole_use import sole_use
 from fedgroup.transport.broker import EmbeddedBroker
 from fedgroup.transport.codec import decode, decode_once, encode
 from fedgroup.transport.connection import BrokerAddress
@@ -63,12 +65,14 @@ async def running_provider(
 ) -> AsyncIterator[RunningProvider]:
     """Run broker (if it is embedded) and provider while the context lasts; port 0 takes any free one.
 
-    `through` may put something between the link and the provider.
+    A second one on the same file is refused before it touches anything. `through` may put something between the link
+    and the provider.
     """
     identity, trust = _identity(config.identity.folder, config.identity.authority, config.federation.name)
     topics, vouching = Topics(config.federation.name), Vouching(trust)
     client, server = identity.client_context(trust), identity.server_context(trust)
     async with AsyncExitStack() as stack:
+        stack.enter_context(sole_use(config.state.file, of="the provider"))
         port = config.broker.port
         if config.broker.embedded:
             port = (await stack.enter_async_context(_broker(config, topics, vouching, server))).port
@@ -77,7 +81,9 @@ async def running_provider(
         link = await stack.enter_async_context(MqttProviderLink(topics=topics, broker=address))
         state = ProviderState(config.state.file)
         stack.callback(state.close)
-        desk = Desk(through(link), encode=encode, decode=decode, verify=vouching.verify)
+        desk = Desk(
+            through(link), encode=encode, decode=decode, verify=vouching.verify, agreed=_agreed(config.federation)
+        )
         stack.push_async_callback(_end, asyncio.create_task(desk.listen()))
         if not await link.until_up(CONNECT_SECONDS):
             raise InvalidInput(f"the broker at {config.broker.host}:{port} does not answer; is it running?")
@@ -95,9 +101,12 @@ async def running_owners(
 ) -> AsyncIterator[list[OwnerNode]]:
     """Run owners while the context lasts, each as its file says; `port` stands for the broker's in all of them.
 
-    `through` may put something between a link and its owner.
+    One that another process runs already is refused. `through` may put something between a link and its owner.
     """
     async with AsyncExitStack() as stack:
+        for config in configs:
+            name = Identity.load(config.identity.folder).name
+            await stack.enter_async_context(sole_owner(config, holder=name, new_ledger=new_ledger))
         nodes, known, flushing, marking = [], dict[Path, Vouching](), Flushing(), Marking()
         stack.callback(flushing.close)
         stack.callback(marking.update)
@@ -142,6 +151,7 @@ def open_node(
         trust=vouching.now,
         clock=time.monotonic,
         encode=encode,
+        agreed=_agreed(facts),
     )
     return node, identity, vouching, marked
 
@@ -165,7 +175,11 @@ def _owner(config: OwnerConfig, port: int | None, *, new_ledger: bool, known: di
     tls = identity.client_context(vouching.trust)
     address = BrokerAddress(config.broker.host, config.broker.port if port is None else port, tls)
     link = MqttOwnerLink(
-        identity.name, topics=Topics(config.federation.name), broker=address, certificate=identity.certificate.der
+        identity.name,
+        topics=Topics(config.federation.name),
+        broker=address,
+        certificate=identity.certificate.der,
+        agreed=_agreed(config.federation),
     )
     return _Owner(node, ledger, link, vouching, tls, config.silo.get("kind") != "records")
 
@@ -183,6 +197,10 @@ def _broker(config: ProviderConfig, topics: Topics, vouching: Vouching, tls: ssl
         return "provider", vouching.verify(der, "provider").name
 
     return EmbeddedBroker(topics, bind=config.broker.host, port=config.broker.port, tls=tls, identify=identify)
+
+
+def _agreed(facts: FederationTable) -> bytes:
+    return agreed_on(facts.name, facts.public_map, facts.protection)
 
 
 def _identity(folder: str, authority: str, federation: str) -> tuple[Identity, Trust]:

@@ -9,10 +9,15 @@ domain = [{domain}]      # west, south, east, north: public, never taken from re
 lonlat = {lonlat}                        # true: degrees, and radii in metres
 neighbours = "add-remove"             # what epsilon protects: one record added or removed; or "replace"
 unit = "record"                       # or "owner", with max_records = K: all records of an owner, cut to K
-
+{offered}
 [identity]                            # see: fedgroup certificates --help
 folder = "{folder}"                   # this party's certificate and keys
-authority = "{authority}"             # the federation's certificate and its list of revocations
+authority = "{authority}"             # where ca.pem and revoked.pem are: they come with the certificate
+"""
+
+_UNKNOWN = """\
+# attributes = ["fare"]               # for users, here only: what can be summed; all else is refused uncharged
+# times = true                        # likewise: whether records have times; false: time windows are refused
 """
 
 _PROVIDER = """\
@@ -41,6 +46,12 @@ cohort_size = 50                      # masked cohorts have about this many memb
 colluders = 1                         # how many members of a masked group may pool what they know
 dropouts = 0.1                        # which share of them may be silent
 
+[grouping]                            # how owners are grouped, unless a request for a plan says it
+columns = 5                           # cells of the grid that owners are compared on; few owners need a coarse one
+rows = 5
+graph = "likely"                      # or "topcell", "noisy"
+leftovers = "cohort"                  # owners that could not be placed form masked cohorts; or stay "alone"
+
 [state]
 file = "provider.db"                  # users, questions, plans: nothing private, but keep it
 """
@@ -56,17 +67,20 @@ port = {port}
 
 [silo]                                # where the records are; see docs/how-to/silos.md
 {silo}
-
+{more_silo}
 [ledger]                              # this owner's own account of what it has spent; as private as the records
 file = "ledger.db"
 cap = {cap}                            # the most epsilon per epoch, vectors and answers together
 
 [policy]                              # what this owner refuses, whoever asks
 highest_epsilon = 1.0                 # the most one answer may cost
+# highest_setup = 0.5                 # the most one noisy vector, for grouping, may cost; else as an answer
 kinds = ["count", "sum", "avg"]
+# attributes = ["fare"]               # the columns that may be summed; else all that the silo names
 modes = ["masked"]                    # "trusted" too, if leaders of its groups may see its exact answers
 trusted_with = []                     # the owners it may be in trusted groups with, by name; ["*"]: all
 fewest_members = 3                    # of a masked group that answer together, itself included
+fewest_colluders = 1                  # how many of them may pool what they know without harm, at least
 smallest_radius = 0.0                 # a circle of this radius must fit into a range (metres if lonlat)
 comparisons = 0                       # secure comparisons per epoch; each shows one exact bit about two owners
 """
@@ -78,12 +92,27 @@ x = "x"
 y = "y"\
 """
 
+_MORE_SILO = """\
+# time = "time"                       # the column of times; without it time windows are refused
+# attributes = ["fare"]               # the columns of numbers that may be summed
+# order = "time"                      # which records are first, needed with max_records
+"""
+
 
 def provider_text(
-    *, file: str, federation: str, domain: str, lonlat: bool, host: str, port: int, http_port: int, **places: str
+    *,
+    file: str,
+    federation: str,
+    domain: str,
+    lonlat: bool,
+    host: str,
+    port: int,
+    http_port: int,
+    offered: str = _UNKNOWN,
+    **places: str,
 ) -> str:
-    """Return a provider's file."""
-    common = _common(federation, domain, lonlat, places)
+    """Return a provider's file; `offered` are the lines about attributes and times."""
+    common = _common(federation, domain, lonlat, places, offered)
     return _PROVIDER.format(file=file, common=common, host=host, port=port, http_port=http_port)
 
 
@@ -96,13 +125,15 @@ def owner_text(
     host: str,
     port: int,
     cap: float = 10.0,
-    silo: str = PARQUET_SILO,
+    silo: str | None = None,
     **places: str,
 ) -> str:
     """Return an owner's file."""
-    common = _common(federation, domain, lonlat, places)
-    return _OWNER.format(file=file, common=common, host=host, port=port, cap=cap, silo=silo)
+    common = _common(federation, domain, lonlat, places, "")
+    silos = {"silo": PARQUET_SILO, "more_silo": _MORE_SILO} if silo is None else {"silo": silo, "more_silo": ""}
+    return _OWNER.format(file=file, common=common, host=host, port=port, cap=cap, **silos)
 
 
-def _common(federation: str, domain: str, lonlat: bool, places: dict[str, str]) -> str:
-    return _FEDERATION.format(federation=federation, domain=domain, lonlat=str(lonlat).lower(), **places)
+def _common(federation: str, domain: str, lonlat: bool, places: dict[str, str], offered: str) -> str:
+    facts = {"federation": federation, "domain": domain, "lonlat": str(lonlat).lower(), "offered": offered}
+    return _FEDERATION.format(**facts, **places)

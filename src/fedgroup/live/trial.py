@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -21,7 +22,13 @@ from fedgroup.transport.topics import PROVIDER
 FEDERATION = "trial"
 MOST_OWNERS = 500
 HOSTS = ("localhost", "127.0.0.1")
+WEEK = (1_767_571_200, 1_768_176_000)
+"""All records are of one week, in seconds since 1970: from Monday 2026-01-05 until before Monday 2026-01-12, UTC."""
 _SILO = 'kind = "records"\npath = "records.parquet"'
+_OFFERED = """\
+attributes = ["fare"]                 # for users, here only: what can be summed; all else is refused uncharged
+times = true                          # likewise: records have times, from 2026-01-05 until before 2026-01-12
+"""
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,7 @@ def make_trial(
             http_port=http_port,
             folder="provider",
             authority="authority",
+            offered=_OFFERED,
             **facts,
         )
     )
@@ -87,14 +95,22 @@ def _write_owner(
     place: Path, city: Records, number: int, authority: Authority, trust: Trust, facts: dict[str, Any]
 ) -> None:
     _issue(authority, trust, place / "identity", place.name, "owner")
-    rows = np.flatnonzero(city.code == number)
-    table = {"owner": [place.name] * len(rows), "x": city.x[rows], "y": city.y[rows]}
-    pq.write_table(pa.table(table), place / "records.parquet")
+    pq.write_table(_table_of(place.name, city, np.flatnonzero(city.code == number)), place / "records.parquet")
     (place / "owner.toml").write_text(
         owner_text(
             file="owner.toml", lonlat=False, port=0, silo=_SILO, folder="identity", authority="../../authority", **facts
         )
     )
+
+
+def _table_of(owner: str, city: Records, rows: npt.NDArray[np.int64]) -> pa.Table:
+    """Return an owner's records; the city's weeks are laid over one another."""
+    if city.time is None:
+        raise InvalidInput("a synthetic city has times")
+    first, end = (second * 1_000_000 for second in WEEK)
+    time = first + (city.time[rows] - first) % (end - first)
+    columns = {"x": city.x[rows], "y": city.y[rows], "fare": city.attributes["fare"][rows]}
+    return pa.table({"owner": [owner] * len(rows), **columns, "time": pa.array(time).cast(pa.timestamp("us", "UTC"))})
 
 
 def _issue(authority: Authority, trust: Trust, folder: Path, name: str, role: Role) -> None:

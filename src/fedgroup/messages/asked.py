@@ -1,4 +1,7 @@
-"""What the provider says to an owner."""
+"""What the provider says to an owner.
+
+`agreed` is the digest of what all parties agreed on: an owner that agreed on something else answers no such message.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from fedgroup.messages.limits import (
     MOST_NAME,
     MOST_TEXT,
     require,
+    require_agreed,
     require_id,
     require_text,
 )
@@ -25,8 +29,10 @@ class Describe:
     columns: int
     rows: int
     epsilon_nano: int
+    agreed: bytes = b""
 
     def __post_init__(self) -> None:
+        require_agreed(self.agreed)
         require_id(self.round)
         require(self.columns >= 1 and self.rows >= 1, "a grid has columns and rows")
         require(self.columns * self.rows <= MOST_CELLS, f"a grid has at most {MOST_CELLS} cells")
@@ -48,8 +54,10 @@ class Offer:
     colluders: int = 1
     dropouts: int = 0
     guarantee: str = ""
+    agreed: bytes = b""
 
     def __post_init__(self) -> None:
+        require_agreed(self.agreed)
         require_text(self.plan)
         require(self.mode in ("trusted", "masked"), "a group is trusted or masked")
         members = len(self.certificates)
@@ -93,8 +101,10 @@ class Ask:
     plan: str | None
     within_ms: int
     by: str = ""
+    agreed: bytes = b""
 
     def __post_init__(self) -> None:
+        require_agreed(self.agreed)
         require_id(self.round)
         require(self.plan is None or 0 < len(self.plan) <= MOST_NAME, "a plan has a short name")
         require(0 < self.within_ms <= 600_000, "a deadline lies within ten minutes")
@@ -138,8 +148,10 @@ class Relay:
     threshold: float
     first: bool
     frame: bytes = b""
+    agreed: bytes = b""
 
     def __post_init__(self) -> None:
+        require_agreed(self.agreed)
         require_id(self.session)
         require(len(self.frame) <= MOST_FRAME, f"a frame has at most {MOST_FRAME} bytes")
         require(0 <= self.threshold < 1, "a threshold lies between 0 and 1")
@@ -154,3 +166,13 @@ class Leave:
 
     def __post_init__(self) -> None:
         require_text(self.plan)
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What the provider's parties agreed on: it is told to an owner that says otherwise, and is asked nothing."""
+
+    agreed: bytes
+
+    def __post_init__(self) -> None:
+        require_agreed(self.agreed)

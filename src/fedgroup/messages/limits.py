@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fedgroup.errors import ProtocolViolation
 
-VERSION = 1
+VERSION = 2
 ID_BYTES = 16
+AGREED_BYTES = 16
 MOST_CELLS = 4_096
 MOST_POINTS = 2_000
 MOST_MEMBERS = 2_000
@@ -22,6 +23,10 @@ def require(true: bool, what: str) -> None:
 
 def require_id(name: bytes) -> None:
     require(len(name) == ID_BYTES, f"a round has an id of {ID_BYTES} bytes")
+
+
+def require_agreed(digest: bytes) -> None:
+    require(len(digest) in (0, AGREED_BYTES), f"what was agreed on has a digest of {AGREED_BYTES} bytes")
 
 
 def require_text(name: str) -> None:

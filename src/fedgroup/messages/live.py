@@ -1,6 +1,6 @@
 """What live roles say to each other on a wire. Plain values only, checked at birth: whoever decodes, checks.
 
-    provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Check, Relay, Leave
+    provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Check, Relay, Leave, Agreed
     owner -> provider    Described, Accepted, Revealed, Sealed, Noisy, Ready, Masked, Checked, Relayed, Refused
     owner -> owner       Letter, sealed end to end: broker and provider see ciphertext only
     anyone               Presence, retained: an owner is here or gone
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from fedgroup.messages.asked import Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
+from fedgroup.messages.asked import Agreed, Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
 from fedgroup.messages.said import (
     Accepted,
     Checked,
@@ -29,7 +29,7 @@ from fedgroup.messages.said import (
     Sealed,
 )
 
-ToOwner = Describe | Offer | Reveal | Seal | Ask | Go | Check | Relay | Leave | Letter
+ToOwner = Describe | Offer | Reveal | Seal | Ask | Go | Check | Relay | Leave | Agreed | Letter
 FromOwner = Described | Accepted | Revealed | Sealed | Noisy | Ready | Masked | Checked | Relayed | Refused
 
 WIRE: dict[str, type] = {one.__name__: one for one in (*get_args(ToOwner), *get_args(FromOwner), Presence)}

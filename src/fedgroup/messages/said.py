@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fedgroup.messages.limits import (
@@ -11,6 +12,7 @@ from fedgroup.messages.limits import (
     MOST_NAME,
     VERSION,
     require,
+    require_agreed,
     require_id,
     require_text,
     require_words,
@@ -18,8 +20,18 @@ from fedgroup.messages.limits import (
 
 REASONS = (
     "budget", "epsilon", "kind", "radius", "members", "mode", "plan", "roster", "round", "attribute", "paused",
-    "silo", "ledger", "late", "protocol",
+    "silo", "ledger", "late", "federation", "protocol",
 )  # fmt: skip
+_PERHAPS_CHARGED = ("ledger", "protocol")
+
+
+def perhaps_charged(reasons: Iterable[str]) -> bool:
+    """Tell whether an owner that refused for one of these reasons may have charged itself all the same.
+
+    All others come before the charge. A ledger that failed may have kept it; `protocol` also stands for what nobody
+    foresaw.
+    """
+    return not set(_PERHAPS_CHARGED).isdisjoint(reasons)
 
 
 @dataclass(frozen=True)
@@ -161,13 +173,15 @@ class Letter:
 
 @dataclass(frozen=True)
 class Presence:
-    """An owner is here, with its certificate, or gone."""
+    """An owner is here, with its certificate and the digest of what it agreed on, or gone."""
 
     owner: str
     here: bool
     certificate: bytes = b""
     version: int = VERSION
+    agreed: bytes = b""
 
     def __post_init__(self) -> None:
         require(0 < len(self.owner) <= MOST_NAME, "an owner has a short name")
         require(len(self.certificate) <= 4_096, "a certificate has at most 4096 bytes")
+        require_agreed(self.agreed)

@@ -223,7 +223,8 @@ class Grouping:
 class Answer:
     """What the user gets: a value, how far noise may have moved it, and what it cost.
 
-    `refused` tells how many of the owners that are missing refused, by the reason they gave.
+    `refused` tells how many of the owners that are missing refused, by the reason they gave; `absent` how many of them
+    were here before, or belong to the plan, and are away.
     """
 
     kind: Kind
@@ -248,6 +249,7 @@ class Answer:
     true_value: float | None = None
     notes: tuple[str, ...] = field(default=())
     refused: Mapping[str, int] = field(default_factory=dict, hash=False)
+    absent: int = 0
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from fedgroup.messages.values import Measure, RangeQuery
 from fedgroup.space import Circle, MultiPolygon, Polygon, Rectangle
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def question(query: RangeQuery) -> str:
     """Return the question in words, as ledgers show it."""
     what = {"count": "count", "sum": "sum of", "avg": "mean of"}[query.kind]
     of = "" if query.measure is None else f" {query.measure.attribute} ({_clip(query.measure)})"
-    when = "" if query.since is None and query.until is None else f" from {query.since} until {query.until} us"
-    return f"{what}{of} {_where(query)}{when}"
+    return f"{what}{of} {_where(query)}{_when(query)}"
+
+
+def _when(query: RangeQuery) -> str:
+    since = "" if query.since is None else f" from {_time(query.since)}"
+    return since + ("" if query.until is None else f" until {_time(query.until)}")
+
+
+def _time(microseconds: int) -> str:
+    try:
+        return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
+    except OverflowError:
+        return f"{microseconds} us"
 
 
 def _clip(measure: Measure) -> str:
@@ -28,4 +43,4 @@ def _where(query: RangeQuery) -> str:
         case Polygon(points):
             return f"in a polygon of {len(points)} points"
         case MultiPolygon(parts):
-            return f"in {len(parts)} polygons"
+            return f"in {len(parts)} polygon{'' if len(parts) == 1 else 's'}"

@@ -3,7 +3,8 @@
 Guarantee: nothing made from records leaves except through `privacy.release`, sealed letters to a consented leader, and
            secure comparisons it opted in to; each only after its charge is durable, together with the exact bytes that
            leave. For one round one reply exists for ever: a repeat gets the same bytes or a refusal. No message changes
-           the policy, the cap or the epoch. Refusals tell a reason from a fixed list, and nothing else.
+           the policy, the cap or the epoch. Nothing is counted for who agreed on another domain, other units or
+           another protection. Refusals tell a reason from a fixed list, and nothing else.
 Not covered: how long an owner takes to answer; against a provider that deviates from the protocol, see
              docs/guarantees.md#a-malicious-provider.
 """
@@ -20,7 +21,7 @@ from fedgroup.errors import (
     ProtocolViolation,
 )
 from fedgroup.messages import RangeQuery
-from fedgroup.messages.asked import Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
+from fedgroup.messages.asked import Agreed, Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
 from fedgroup.messages.live import ToOwner
 from fedgroup.messages.said import Accepted, Checked, Described, Letter, Noisy, Ready, Refused, Revealed, Sealed
 from fedgroup.messages.words import question
@@ -61,8 +62,12 @@ class OwnerNode:
         encode: Callable[[Any], bytes],
         trust: Callable[[], object] = object,
         clock: Callable[[], float] = lambda: 0.0,
+        agreed: bytes = b"",
     ) -> None:
-        """`trust` is explained at `Memberships`; `clock` tells seconds, and without one no answer is too late."""
+        """`trust` is explained at `Memberships`; `clock` tells seconds, and without one no answer is too late.
+
+        `agreed` is the digest of what all parties agreed on; who says another one is answered nothing.
+        """
         if not noise.private:
             raise InvalidInput("a live owner needs private noise; seeds and floating-point noise are for evaluation")
         self.policy = policy
@@ -74,6 +79,7 @@ class OwnerNode:
         self._noise = noise
         self._clock = clock
         self._encode = encode
+        self._agreed = agreed
         self._groups = Memberships(identity.name, identity.owner_key.public, verify=verify, trust=trust)
         self._open = OpenRounds()
         self._relays = Relays(identity, ledger, verify=verify, vector=lambda c, r: silo.vector(public_map.grid(c, r)))
@@ -84,6 +90,10 @@ class OwnerNode:
     @property
     def name(self) -> str:
         return self._identity.name
+
+    def agrees(self, message: ToOwner) -> bool:
+        """Tell whether whoever sent this agreed on the same as this owner, as far as it says so."""
+        return bool(getattr(message, "agreed", self._agreed) == self._agreed)
 
     def receive(self, sender: str, message: ToOwner, *, waited_s: float = 0.0) -> Letters:
         """Return what to send, and to whom; a refusal is an answer too. No error of any kind gets out of here.
@@ -115,6 +125,8 @@ class OwnerNode:
             raise ProtocolViolation("only the provider asks")
         if self.policy.paused and not isinstance(message, Leave):
             return self._refused(about(message), "paused")
+        if not self.agrees(message):
+            return self._refused(about(message), "federation")
         match message:
             case Ask():
                 return self._asked(message, arrived + message.within_ms / 1000)
@@ -134,6 +146,8 @@ class OwnerNode:
                 return self._said(Sealed(message.plan))
             case Leave():
                 self._groups.leave(message.plan)
+                return []
+            case Agreed():
                 return []
             case Relay():
                 return self._said(self._relays.receive(message, limit=self.policy.comparisons))

@@ -160,7 +160,9 @@ def masked_reply(
 
     scales = scales_of(query, protection)
     alone = sum(_alone(part, query, protection, parts) for part in scales)
-    terms = f"{parts} parts, {group.terms.colluders} may collude, epsilon if alone {alone:.3g}"
+    terms = (
+        f"{parts} part{'' if parts == 1 else 's'}, {group.terms.colluders} may collude, epsilon if alone {alone:.3g}"
+    )
     return f"masked with {len(positions)} of {len(group.members)} ({terms})", make
 
 

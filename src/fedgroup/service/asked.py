@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery, ProtocolViolation
+from fedgroup.live.config import MOST_SIDE, GroupingTable
 from fedgroup.live.provider import LiveSettings
 from fedgroup.messages import Kind, Measure, RangeQuery
 from fedgroup.messages.limits import MOST_TEXT
@@ -75,19 +76,22 @@ class QuestionAsked(_Strict):
 
 
 class PlanAsked(_Strict):
-    """A new grouping of all owners that are here; every one of them is charged `epsilon`."""
+    """A new grouping of all owners that are here; every one of them is charged `epsilon`.
 
-    epsilon: float = Field(gt=0, le=1_000_000)
-    columns: int = Field(10, ge=1, le=64)
-    rows: int = Field(10, ge=1, le=64)
+    Columns, rows, graph and leftovers are those of the provider's file where they are not said.
+    """
+
+    epsilon: float = Field(gt=0, le=1_000_000, description="what grouping costs every owner, and the operator")
+    columns: int | None = Field(None, ge=1, le=MOST_SIDE, description="of the grid that owners are compared on")
+    rows: int | None = Field(None, ge=1, le=MOST_SIDE)
     mode: Literal["masked", "trusted"] = "masked"
-    graph: Literal["topcell", "likely", "noisy"] = "topcell"
+    graph: Literal["topcell", "likely", "noisy"] | None = Field(None, description="how similar owners are found")
     estimate: Literal["thresholded", "debiased", "raw"] = "thresholded"
     algorithm: Literal["greedy", "dsatur", "cliques"] | None = None
     threshold: float = Field(0.5, ge=0, lt=1)
     false_cells: float = Field(0.1, ge=1e-9, le=4_096)
     misplaced: float = Field(0.02, ge=0, le=1)
-    leftovers: Literal["alone", "cohort"] = "alone"
+    leftovers: Literal["alone", "cohort"] | None = Field(None, description="owners that could not be placed")
     cohort_size: int = Field(50, ge=2, le=2_000)
     largest: int | None = Field(None, ge=1, le=2_000, description="the most members a group may have")
 
@@ -121,19 +125,24 @@ def require_noise(query: RangeQuery, settings: LiveSettings, *, masked: bool) ->
             require_shareable(scale, 1) if masked else require_drawable(scale)
 
 
-def grouping_settings(asked: PlanAsked, protection: Protection) -> GroupingSettings:
+def grid_of(asked: PlanAsked, usual: GroupingTable) -> tuple[int, int]:
+    """Return the columns and rows of the grid that owners are to be compared on."""
+    return asked.columns or usual.columns, asked.rows or usual.rows
+
+
+def grouping_settings(asked: PlanAsked, usual: GroupingTable, protection: Protection) -> GroupingSettings:
     """Return how owners are to be grouped, or say what is wrong with it: nothing is spent on it."""
     with _as_invalid_query():
         require_drawable(scale_of_noise(protection.of_histogram(), Epsilon.of(asked.epsilon)))
         return GroupingSettings(
-            graph=asked.graph,
+            graph=asked.graph or usual.graph,
             estimate=asked.estimate,
             algorithm=asked.algorithm,
             threshold=asked.threshold,
             false_cells=asked.false_cells,
             misplaced=asked.misplaced,
             limits=None if asked.largest is None else Limits(largest=asked.largest),
-            leftovers=asked.leftovers,
+            leftovers=asked.leftovers or usual.leftovers,
             cohort_size=asked.cohort_size,
         )
 

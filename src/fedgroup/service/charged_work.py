@@ -1,7 +1,9 @@
 """Work that is charged to a user before it is begun, once for an idempotency key, and finished whoever waits for it.
 
-Guarantee: `begin` is on disk before the work starts; what failed stays charged; a process that dies in between leaves
-           the charge. Two requests with one key share one charge and one result. Only what is there already is free.
+Guarantee: `begin` is on disk before the work starts; what failed stays charged, unless no owner can have paid for it:
+           then the charge is given back, once, before anybody is told. A process that dies in between leaves the
+           charge. Two requests with one key share one charge and one result; a key whose charge was given back tells
+           of the same failure, for nothing, and asks nobody. Only what is there already is free.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import FedgroupError
+from fedgroup.errors import FedgroupError, TooFewHeard
 from fedgroup.service.problems import Problem, problem_of
 from fedgroup.storage.provider_state import ProviderState, Question
 
@@ -93,36 +95,60 @@ class ChargedWork:
             known = None if key is None else await asyncio.to_thread(self._state.known, user, key)
             if known is not None:
                 return _repeated(known, order.request)
-            order.require_possible()
-            result = await order.there_already()
-            if result is None:
-                order.require_possible()  # owners may have left meanwhile
+            result = await _there_already(order)
             price = order.epsilon if result is None else NOTHING
             question = await asyncio.to_thread(self._state.begin, user, order.request, price, key=key)
             try:
                 result = await order.work(question) if result is None else result
             except Exception as error:
-                await self._note(question, None)
                 if not isinstance(error, (FedgroupError, Problem)):
                     log.exception("a question failed", extra={"question": question.id})
-                raise problem_of(error, id=question.id) from None
-            await self._note(question, result)
+                raise await self._failed(question, error) from None
+            await self._noted(question, result)
             return replace(question, state="answered", answer=result)
 
-    async def _note(self, question: Question, answer: Result | None) -> None:
+    async def _failed(self, question: Question, error: Exception) -> Problem:
+        """Keep that a question failed, and return what to tell; what cost no owner anything is given back first."""
+        if isinstance(error, TooFewHeard) and not error.charged:
+            if await self._noted(question, None, free=True):
+                return problem_of(error, id=question.id, charged=False)
+            error = TooFewHeard(heard=error.heard, needed=error.needed, refused=error.refused)
+        else:
+            await self._noted(question, None)
+        return problem_of(error, id=question.id, charged=True)
+
+    async def _noted(self, question: Question, answer: Result | None, *, free: bool = False) -> bool:
         """Keep how a question ended; where that fails its charge stays, and the answer is given all the same."""
         try:
-            await asyncio.to_thread(self._state.finish, question, answer)
+            if free:
+                await asyncio.to_thread(self._state.give_back, question)
+            else:
+                await asyncio.to_thread(self._state.finish, question, answer)
         except FedgroupError:
             log.warning("the end of a question was not noted", extra={"question": question.id})
+            return False
+        return True
+
+
+async def _there_already(order: Order) -> Result | None:
+    """Return the result of an order if it is there already; one that cannot be done is refused for nothing."""
+    try:
+        order.require_possible()
+        result = await order.there_already()
+        if result is None:
+            order.require_possible()  # owners may have left meanwhile
+    except TooFewHeard as error:
+        raise problem_of(error, charged=False) from None
+    return result
 
 
 def _repeated(question: Question, request: Request) -> Question:
     """Return what is on record under a key, if it was asked for the same and there is an answer."""
     _require_same(question.request, request)
     if question.state != "answered":
-        text = "it stays charged, for owners may have paid; ask again with a new key"
-        raise Problem("question-failed", text, id=question.id)
+        charged = question.epsilon > NOTHING
+        why = "it stays charged, for owners may have paid" if charged else "no owner paid, and nothing was charged"
+        raise Problem("question-failed", f"{why}; ask again with a new key", id=question.id, charged=charged)
     return question
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Unpack
 
-from fedgroup.errors import InvalidInput
+from fedgroup.errors import FedgroupError, InvalidInput
 from fedgroup.messages import Answer, Expectation, Kind
 from fedgroup.service.calls import (
     Call,
@@ -28,6 +28,7 @@ from fedgroup.service.calls import (
     required_url,
     unreachable,
 )
+from fedgroup.service.schemes import mistake_in, plain_mistake
 from fedgroup.space import Range
 
 try:
@@ -111,7 +112,7 @@ class Client:
         return found
 
     def federation(self) -> dict[str, Any]:
-        """Return what the federation agreed on: its domain, whether in degrees, what is protected, its methods."""
+        """Return what the federation agreed on, which attributes can be asked about, and its methods."""
         return self._call(Call("GET", "/v1/federation"))
 
     def owners(self) -> dict[str, Any]:
@@ -130,7 +131,9 @@ class Client:
                 reply = self._http.request(call.method, call.path, content=content, headers=headers)
                 return read_reply(reply.status_code, reply.text)
             except httpx.TransportError as error:
-                pause = attempts.pause_after(error)
+                pause, fault = attempts.pause_after(error), error
+            if pause is None:
+                raise _given_up(fault, attempts, str(self._http.base_url)) from None
             time.sleep(pause)
 
 
@@ -185,7 +188,7 @@ class AsyncClient:
         return found
 
     async def federation(self) -> dict[str, Any]:
-        """Return what the federation agreed on: its domain, whether in degrees, what is protected, its methods."""
+        """Return what the federation agreed on, which attributes can be asked about, and its methods."""
         return await self._call(Call("GET", "/v1/federation"))
 
     async def owners(self) -> dict[str, Any]:
@@ -204,7 +207,9 @@ class AsyncClient:
                 reply = await self._http.request(call.method, call.path, content=content, headers=headers)
                 return read_reply(reply.status_code, reply.text)
             except httpx.TransportError as error:
-                pause = attempts.pause_after(error)
+                pause, fault = attempts.pause_after(error), error
+            if pause is None:
+                raise await asyncio.to_thread(_given_up, fault, attempts, str(self._http.base_url)) from None
             await asyncio.sleep(pause)
 
 
@@ -212,16 +217,25 @@ class _Attempts:
     """Whether a call is worth sending again: a lost connection is, an address where nobody listens is not."""
 
     def __init__(self, call: Call) -> None:
-        self._call = call
+        self.call = call
+        self.may_have_arrived = False
         self._pauses = list(PAUSES)
-        self._may_have_arrived = False
 
-    def pause_after(self, error: httpx.TransportError) -> float:
-        """Return how long to wait before the next attempt, or give up."""
-        self._may_have_arrived |= not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-        if self._may_have_arrived and self._pauses and isinstance(error, _LOST):
+    def pause_after(self, error: httpx.TransportError) -> float | None:
+        """Return how long to wait before the next attempt; None: give up."""
+        self.may_have_arrived |= not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+        if self.may_have_arrived and self._pauses and isinstance(error, _LOST):
             return self._pauses.pop(0)
-        raise unreachable(error, self._call, may_have_arrived=self._may_have_arrived) from None
+        return None
+
+
+def _given_up(error: httpx.TransportError, attempts: _Attempts, url: str) -> FedgroupError:
+    """Return why no reply came; where only the address is wrong, what is right."""
+    url = url.rstrip("/")
+    mistake = mistake_in(error, url)
+    if mistake is None and isinstance(error, _LOST) and attempts.may_have_arrived:
+        mistake = plain_mistake(url)
+    return mistake or unreachable(error, attempts.call, may_have_arrived=attempts.may_have_arrived)
 
 
 def _settings(url: str, token: str | None, ca: str | Path | None, timeout: float) -> dict[str, Any]:

@@ -50,9 +50,9 @@ def add_handlers(app: FastAPI, metrics: Metrics) -> None:
         metrics.count_problem(problem.kind)
         return problem_response(problem)
 
-    async def reply_invalid(_request: Request, error: Exception) -> JSONResponse:
+    async def reply_invalid(request: Request, error: Exception) -> JSONResponse:
         metrics.count_problem("invalid-request")
-        return problem_response(_invalid(error))
+        return problem_response(_not_json() if _is_other_body(request) else _invalid(error))
 
     async def reply_http(_request: Request, error: Exception) -> JSONResponse:
         unreadable = isinstance(error, HTTPException) and error.status_code == 400
@@ -69,6 +69,21 @@ def _invalid(error: Exception) -> Problem:
     found = error.errors() if isinstance(error, RequestValidationError) else []
     told = [{"where": ".".join(map(str, each["loc"])), "what": str(each["msg"])} for each in found]
     return Problem("invalid-request", "see errors for what is wrong, and /openapi.json for what is right", errors=told)
+
+
+def _is_other_body(request: Request) -> bool:
+    """Tell whether a request has a body that does not claim to be JSON."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    has_body = request.method == "POST" and request.headers.get("content-length") != "0"
+    return has_body and kind != "application/json" and not kind.endswith("+json")
+
+
+def _not_json() -> Problem:
+    return Problem(
+        "invalid-request",
+        "send the header 'Content-Type: application/json', for the body is JSON",
+        errors=[{"where": "header.Content-Type", "what": "must be application/json"}],
+    )
 
 
 def _plain_response(error: Exception) -> JSONResponse:

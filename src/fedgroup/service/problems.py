@@ -90,7 +90,8 @@ def error_of(status: int, body: Mapping[str, Any]) -> FedgroupError:
             return BudgetExhausted(asked=float(body["asked"]), left=float(body["left"]), cap=float(body["cap"]))
         if kind == "too-few-heard":
             refused = {str(reason): int(count) for reason, count in dict(body.get("refused") or {}).items()}
-            return TooFewHeard(heard=int(body["heard"]), needed=int(body["needed"]), refused=refused)
+            heard, needed, charged = int(body["heard"]), int(body["needed"]), body.get("charged") is not False
+            return TooFewHeard(heard=heard, needed=needed, refused=refused, charged=charged)
     except (LookupError, TypeError, ValueError):
         return ServiceUnavailable(text)
     if kind == "ledger-unavailable":

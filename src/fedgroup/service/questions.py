@@ -14,6 +14,7 @@ from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.service.asked import (
     PlanAsked,
     QuestionAsked,
+    grid_of,
     grouping_settings,
     plain_question,
     range_query,
@@ -21,8 +22,9 @@ from fedgroup.service.asked import (
 )
 from fedgroup.service.charged_work import ChargedWork, Order, Result
 from fedgroup.service.metrics import Metrics
+from fedgroup.service.offered import PlanTold, require_offered, told_settings
 from fedgroup.service.problems import Problem
-from fedgroup.service.shown import ErrorShown, ExpectationShown, PlanShown, answer_facts
+from fedgroup.service.shown import ErrorShown, ExpectationShown, answer_facts
 from fedgroup.storage.provider_state import ProviderState, Question, User
 from fedgroup.user.role import CONFIDENCE
 
@@ -80,13 +82,12 @@ class Questions:
     async def regroup(self, user: User, asked: PlanAsked, *, key: str | None) -> Question:
         """Make a new plan, charged to the operator's allowance as it is to every owner's budget."""
         epsilon = Epsilon.of(asked.epsilon)
-        settings = grouping_settings(asked, self._provider.settings.protection)
+        usual = told_settings(self._provider.settings).grouping
+        settings, grid = grouping_settings(asked, usual, self._provider.settings.protection), grid_of(asked, usual)
 
         async def work(_question: Question) -> Result:
-            grid = (asked.columns, asked.rows)
             plan = await self._provider.regroup(settings, epsilon=epsilon, grid=grid, mode=asked.mode)
-            shown = PlanShown.of(plan, self._provider.desk.present, with_members=True)
-            return shown.model_dump(mode="json")
+            return PlanTold.made(plan, self._provider.desk.present).model_dump(mode="json")
 
         order = Order({PLAN: asked.model_dump(mode="json")}, epsilon, work, self._require_owners)
         return await self._work.run(user.name, order, key=key)
@@ -97,6 +98,7 @@ class Questions:
 
     def _read(self, asked: QuestionAsked) -> tuple[RangeQuery, str]:
         query = range_query(asked, self._provider.settings)
+        require_offered(query, self._provider.settings)
         method = asked.method or ("dp" if self._provider.plan is None else "fedgroup")
         require_noise(query, self._provider.settings, masked=method != "dp")
         return query, method

@@ -11,11 +11,11 @@ from fastapi.responses import PlainTextResponse
 from fedgroup.service.accounts import AnyUser, TheService, current_user, is_operator, watcher
 from fedgroup.service.handlers import documented
 from fedgroup.service.metrics import MEDIA_TYPE
+from fedgroup.service.offered import FederationTold
 from fedgroup.service.problems import Problem
 from fedgroup.service.questions import PLAN
 from fedgroup.service.shown import (
     BudgetShown,
-    FederationShown,
     GroupsShown,
     HealthShown,
     HistoryShown,
@@ -57,9 +57,9 @@ async def budget(user: AnyUser, service: TheService) -> BudgetShown:
 
 
 @router.get("/federation", dependencies=[Depends(current_user)])
-async def federation(service: TheService) -> FederationShown:
-    """Show what all parties agreed on, and which methods can be used now."""
-    return FederationShown.of(service.provider)
+async def federation(service: TheService) -> FederationTold:
+    """Show what all parties agreed on, what can be asked about, and which methods can be used now."""
+    return FederationTold.by(service.provider)
 
 
 @router.get("/owners", response_model_exclude_none=True)

@@ -10,7 +10,8 @@ from fedgroup.service.accounts import Asker, Operator, TheService
 from fedgroup.service.asked import PlanAsked, QuestionAsked
 from fedgroup.service.calls import KEY
 from fedgroup.service.handlers import documented
-from fedgroup.service.shown import AnswerShown, ExpectationShown, PlanShown
+from fedgroup.service.offered import PlanTold
+from fedgroup.service.shown import AnswerShown, ExpectationShown
 
 _COMMON = ("unknown-token", "too-large", "too-slow", "invalid-query", "too-many-questions", "internal")
 _CHARGED = (
@@ -43,7 +44,7 @@ async def ask(
 
 
 @router.post("/plans", responses=documented(*_COMMON, *_CHARGED, "operators-only"))
-async def regroup(asked: PlanAsked, user: Operator, service: TheService, key: Key = None) -> PlanShown:
+async def regroup(asked: PlanAsked, user: Operator, service: TheService, key: Key = None) -> PlanTold:
     """Group all owners who are here anew; every one of them, and the operator's allowance, is charged `epsilon`."""
     question = await service.questions.regroup(user, asked, key=key)
-    return PlanShown.model_validate(question.answer)
+    return PlanTold.model_validate(question.answer)

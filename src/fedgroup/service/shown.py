@@ -43,6 +43,9 @@ class AnswerShown(_Shown):
     asked_at: str | None
     notes: list[str]
     refused: dict[str, int] = Field({}, description="how many of the missing owners refused, by the reason they gave")
+    absent: int = Field(
+        0, description="how many of the missing owners were here before, or are in the plan, and are away"
+    )
 
     @classmethod
     def of(cls, question: Question) -> AnswerShown:

@@ -16,7 +16,8 @@ from fedgroup.live.plans import LivePlan
 from fedgroup.live.stopping import stop_on_signals
 from fedgroup.live.trial import Trial
 from fedgroup.live.trial_owners import owner_processes
-from fedgroup.provider.settings import GroupingSettings
+from fedgroup.service.asked import PlanAsked, grid_of, grouping_settings
+from fedgroup.service.offered import told_settings
 from fedgroup.service.pages.examples import ExampleCity
 from fedgroup.service.pages.mounting import page_settings
 from fedgroup.service.provider_process import Serving, serving
@@ -62,8 +63,11 @@ async def run_trial(
 
 
 async def _grouped(up: Serving, epsilon: float) -> LivePlan:
-    settings = GroupingSettings(graph="likely", leftovers="cohort")
-    return await up.provider.regroup(settings, epsilon=Epsilon.of(epsilon), grid=(5, 5))
+    """Group as a request for a plan that says nothing but its price would."""
+    price, settings = Epsilon.of(epsilon), up.provider.settings
+    asked, usual = PlanAsked.model_construct(epsilon=float(price)), told_settings(settings).grouping
+    chosen = grouping_settings(asked, usual, settings.protection)
+    return await up.provider.regroup(chosen, epsilon=price, grid=grid_of(asked, usual))
 
 
 def _write_access(path: Path, up: Serving) -> str:

@@ -71,7 +71,9 @@ def settings_of(said: Mapping[str, Any]) -> Settings:
     """Return the settings of a silo, or say what is wrong with them."""
     kind = said.get("kind")
     if not isinstance(kind, str) or kind not in _KEYS:
-        raise InvalidInput(f"the kind of a silo is one of: {', '.join(_KEYS)}; got {kind!r}")
+        raise InvalidInput(
+            f"the kind of a silo is one of: {', '.join(_KEYS)}; or, in a live owner's file, records; got {kind!r}"
+        )
     allowed = _COLUMNS | _KEYS[kind]
     if unknown := sorted(str(key) for key in said if key not in allowed):
         raise InvalidInput(

@@ -1,7 +1,8 @@
 """What the provider keeps: users and their allowances, questions and their answers, plans. Nothing private.
 
 Guarantee: a user's allowance is charged on disk before owners are asked, and never twice for one idempotency key; a
-           process killed at any moment leaves the charge or nothing. Tokens are kept as hashes only.
+           process killed at any moment leaves the charge or nothing. A question that cost no owner anything gives its
+           charge back in the one transaction that ends it, so once or never. Tokens are kept as hashes only.
 """
 
 from __future__ import annotations
@@ -156,6 +157,15 @@ class ProviderState:
                 "UPDATE questions SET state = ?, answer = ? WHERE id = ?",
                 ("failed" if answer is None else "answered", json.dumps(answer), question.id),
             )
+
+    def give_back(self, question: Question) -> None:
+        """Keep that a question failed, and return its whole charge: no owner paid. What has ended stays as it is."""
+        with self._transaction() as connection:
+            open_one = "FROM questions WHERE id = ? AND state = 'asked'"
+            found = connection.execute(f"SELECT user, nano {open_one}", (question.id,)).fetchone()
+            if found is not None:
+                connection.execute("UPDATE users SET spent = spent - ? WHERE name = ?", (found[1], found[0]))
+                connection.execute("UPDATE questions SET state = 'failed', nano = 0 WHERE id = ?", (question.id,))
 
     def known(self, user: str, key: str) -> Question | None:
         """Return the question that a user asked with an idempotency key."""

@@ -19,10 +19,10 @@ class MemoryHub:
         self._inboxes: dict[str, Inbox] = {}
         self._presences: dict[str, bytes] = {}
 
-    def owner(self, name: str, certificate: bytes = b"") -> MemoryOwnerLink:
+    def owner(self, name: str, certificate: bytes = b"", agreed: bytes = b"") -> MemoryOwnerLink:
         """Return the link of an owner, who is here from now on."""
         inbox = self._enter(require_owner(name))
-        self._note(name, encode(Presence(name, here=True, certificate=certificate)))
+        self._note(name, encode(Presence(name, here=True, certificate=certificate, agreed=agreed)))
         return MemoryOwnerLink(self, name, inbox)
 
     def provider(self) -> MemoryProviderLink:

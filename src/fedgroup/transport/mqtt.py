@@ -166,7 +166,7 @@ class _MqttLink:
 
 
 class MqttOwnerLink(_MqttLink):
-    """An owner's end over MQTT; `certificate` (DER) is shown with its presence."""
+    """An owner's end over MQTT; `certificate` (DER) and what was `agreed` are shown with its presence."""
 
     def __init__(
         self,
@@ -175,15 +175,17 @@ class MqttOwnerLink(_MqttLink):
         topics: Topics,
         broker: BrokerAddress,
         certificate: bytes,
+        agreed: bytes = b"",
         backoff: Backoff = Backoff(),  # noqa: B008 - frozen
     ) -> None:
         self._owner = require_owner(owner)
         self._topics = topics
+        here = Presence(owner, here=True, certificate=certificate, agreed=agreed)
         party = _Party(
             name=owner,
             access=access_of_owner(topics, owner),
             speaker=lambda topic: topics.heard_by_owner(topic, owner),
-            here=(topics.presence(owner), encode(Presence(owner, here=True, certificate=certificate))),
+            here=(topics.presence(owner), encode(here)),
             gone=Will(topics.presence(owner), encode(Presence(owner, here=False))),
         )
         super().__init__(_Line(broker, party, backoff))

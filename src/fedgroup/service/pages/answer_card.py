@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import time
 from html import escape
 from typing import Any
 
 from nicegui import ui
 
-from fedgroup.service.pages.frame import number
+from fedgroup.service.pages.words import counted, number, trusting
 from fedgroup.service.shown import AnswerShown
+
+_SYMMETRIC = 0.001
+"""How far the halves of an interval may differ, by share, to be told as one number."""
 
 
 class AnswerCard:
@@ -44,7 +48,9 @@ def in_short(answer: AnswerShown) -> str:
     if answer.value is None:
         return "no value"
     low, high = answer.interval
-    return f"{number(answer.value)} ± {number((high - low) / 2)}"
+    if math.isclose(high - answer.value, answer.value - low, rel_tol=_SYMMETRIC):
+        return f"{number(answer.value)} ± {number((high - low) / 2)}"
+    return f"{number(answer.value)}, from {number(low)} to {number(high)}"
 
 
 def price(answer: AnswerShown) -> str:
@@ -63,12 +69,18 @@ def _value(answer: AnswerShown) -> str:
     )
 
 
+def hearing(answer: AnswerShown) -> str:
+    """Return how many owners were heard, how many are missing, and how many of these are away."""
+    absent = getattr(answer, "absent", 0)
+    away = "" if not absent else " (away)" if absent == answer.missing else f" ({absent} of them away)"
+    return f"{answer.heard} of {answer.owners} heard, {answer.missing or 'none'} missing{away}"
+
+
 def _facts(answer: AnswerShown) -> str:
-    missing = f", {answer.missing} missing" if answer.missing else ", none missing"
     facts: dict[str, Any] = {
-        "owners": f"{answer.heard} of {answer.owners} heard{missing}",
+        "owners": hearing(answer),
         "cost": price(answer),
-        "method": f"{answer.method}, {number(answer.noises)} noises",
+        "method": f"{answer.method}, {counted(answer.noises, 'noise')}",
         "time": f"{answer.seconds * 1000:,.0f} ms",
     }
     rows = "".join(f"<div><dt>{name}</dt><dd>{escape(fact)}</dd></div>" for name, fact in facts.items())
@@ -76,5 +88,5 @@ def _facts(answer: AnswerShown) -> str:
 
 
 def _notes(answer: AnswerShown) -> str:
-    told = [f"trusted: {answer.trust}", *answer.notes]
+    told = [trusting(answer.trust), *answer.notes]
     return f'<ul class="fg-small">{"".join(f"<li>{escape(note)}</li>" for note in told)}</ul>'

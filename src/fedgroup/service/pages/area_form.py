@@ -72,6 +72,7 @@ class AreaForm:
                     name: _number(label, self._circle_changed)
                     for name, label in {**labels, "radius": "radius in m"}.items()
                 }
+                self._circle_numbers["radius"].classes("fg-radius")
             self._radius = RangeInput("radius", least=smallest, most=largest, value=usual, on_slide=self._radius_slid)
         return box
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
 from nicegui import ui
 
+from fedgroup.service.asked import QuestionAsked
 from fedgroup.service.pages.answer_card import AnswerCard, in_short
 from fedgroup.service.pages.area_form import AreaForm
 from fedgroup.service.pages.asking_form import AskingForm, read_question
@@ -62,7 +64,8 @@ class _AskPage:
         provider = self._visit.service.provider
         methods = FederationShown.of(provider).methods
         method = "fedgroup" if provider.plan is not None else "dp"
-        return AskingForm(methods, method, on_change=self._wish)
+        attributes = getattr(provider.settings, "attributes", None)
+        return AskingForm(methods, method, attributes=attributes, on_change=self._wish)
 
     # --- the area -----------------------------------------------------------------------------------------------------
 
@@ -104,11 +107,17 @@ class _AskPage:
     # --- asking -------------------------------------------------------------------------------------------------------
 
     async def _ask(self) -> None:
+        self._form.insist()
+        await self._put(lambda: self._form.question(self._area))
+
+    async def _put(self, read: Callable[[], QuestionAsked]) -> None:
+        """Put a question to the owners and show what they answer."""
         self._button.disable()
         self._answer.wait()
+        self._map.show(self._area)  # what an earlier answer told is no answer to this question
         try:
             with telling(self._answer.tell):
-                question = await self._visit.ask(self._form.question(self._area))
+                question = await self._visit.ask(read())
                 answer = AnswerShown.of(question)
                 self._answer.show(answer)
                 self._map.show(self._area, in_short(answer))
@@ -123,8 +132,7 @@ class _AskPage:
         self._area = {name: request[name] for name in ("circle", "rectangle", "polygon") if name in request}
         self._form.fill(request)
         self._area_form.show(self._area)
-        self._map.show(self._area)
-        await self._ask()
+        await self._put(lambda: read_question(request))
 
     async def _remember(self) -> None:
         with telling(self._answer.tell):

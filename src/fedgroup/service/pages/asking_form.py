@@ -10,29 +10,40 @@ from pydantic import ValidationError
 
 from fedgroup.errors import InvalidQuery
 from fedgroup.service.asked import QuestionAsked
-from fedgroup.service.pages.frame import number
 from fedgroup.service.pages.map import Area
 from fedgroup.service.pages.methods import TOLD
 from fedgroup.service.pages.range_input import RangeInput
+from fedgroup.service.pages.words import counted, number, trusting
 from fedgroup.service.shown import ExpectationShown
 
 KINDS = {"count": "count records", "sum": "sum of an attribute", "avg": "average of an attribute"}
 _EPSILON = 0.3
+_NEEDED = "Say which attribute, and its clip: the most that one record may contribute."
 _OUTLINED = "outlined dense hide-bottom-space"
 
 
 class AskingForm:
-    """Kind, epsilon and method of a question."""
+    """Kind, epsilon and method of a question; `attributes` are those that can be asked about, if anybody says so."""
 
-    def __init__(self, methods: Sequence[str], method: str, *, on_change: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        methods: Sequence[str],
+        method: str,
+        *,
+        attributes: Sequence[str] | None = None,
+        on_change: Callable[[], Awaitable[None]],
+    ) -> None:
         self._on_change = on_change
         self._told = True
+        self._insists = False
+        self._fault = ""
         with ui.element("fieldset").classes("fg-card"):
             ui.html("What", sanitize=False, tag="legend")
-            self._kind = ui.select(KINDS, value="count", label="question", on_change=self._changed)
+            kinds = {name: told for name, told in KINDS.items() if name == "count" or attributes != ()}
+            self._kind = ui.select(kinds, value="count", label="question", on_change=self._kind_changed)
             self._kind.props(_OUTLINED).classes("fg-wide")
             with ui.element("div").classes("fg-fields") as self._measure:
-                self._attribute = ui.input("attribute", on_change=self._changed).props(_OUTLINED)
+                self._attribute = self._attribute_field(attributes)
                 self._clip = ui.number("clip: largest value", on_change=self._changed).props(_OUTLINED)
         with ui.element("fieldset").classes("fg-card"):
             ui.html("Price and method", sanitize=False, tag="legend")
@@ -56,32 +67,61 @@ class AskingForm:
     def fill(self, request: dict[str, Any]) -> None:
         """Show an earlier question."""
         self._told = False
-        self._kind.value = request["kind"]
+        if request["kind"] in self._kind.options:
+            self._kind.value = request["kind"]
         self._epsilon.value = request["epsilon"]
         self._slider.show(request["epsilon"])
         if request.get("method") in (self._method.options or {}):
             self._method.value = request["method"]
-        self._attribute.value, self._clip.value = request.get("attribute", ""), request.get("clip")
+        self._attribute.value, self._clip.value = self._offered(request.get("attribute")), request.get("clip")
         self._measure.set_visibility(self._kind.value != "count")
         self._told = True
 
     def expect(self, expected: ExpectationShown | None, fault: str = "") -> None:
         """Tell what an answer would be like, or why there would be none."""
+        self._fault = fault
         if expected is None:
-            self._expected.content, self._trust.text = f'<p class="fg-fault">{fault}</p>', ""
+            self._show_fault()
             return
         parts = "; ".join(
             f"<strong>± {number(error.half_width)}</strong>{'' if part == expected.kind else f' in the {part}'}"
             for part, error in expected.errors.items()
         )
         mean = ", ".join(number(error.mean_absolute) for error in expected.errors.values())
+        sources = f"{counted(expected.noises, 'noise')} of {counted(expected.owners, 'owner')}"
         self._expected.content = (
             f'<p class="fg-expected">Expected error: {parts} <span class="fg-small">in 95 % of the answers; '
-            f"{mean} on average, from {number(expected.noises)} noises of {expected.owners} owners</span></p>"
+            f"{mean} on average, from {sources}</span></p>"
         )
-        self._trust.text = f"Trusted: {expected.trust}."
+        trust = trusting(expected.trust)
+        self._trust.text = f"{trust[0].upper()}{trust[1:]}."
+
+    def insist(self) -> None:
+        """Tell what is missing as a fault from now on: the question was asked without it."""
+        self._insists = True
+        if self._fault:
+            self._show_fault()
+
+    def _show_fault(self) -> None:
+        """Say why there would be no answer; before anybody asks, what is still to be filled in is no fault."""
+        unfilled = self._kind.value != "count" and not (self._attribute.value and self._clip.value)
+        hint = f'<p class="fg-small fg-needed">{_NEEDED}</p>'
+        self._expected.content = hint if unfilled and not self._insists else f'<p class="fg-fault">{self._fault}</p>'
+        self._trust.text = ""
 
     # --- parts --------------------------------------------------------------------------------------------------------
+
+    def _attribute_field(self, attributes: Sequence[str] | None) -> ui.input | ui.select:
+        """Put a list of the attributes that the federation names, or a field for any name."""
+        if attributes:
+            return ui.select(list(attributes), label="attribute", on_change=self._changed).props(_OUTLINED)
+        return ui.input("attribute", on_change=self._changed).props(_OUTLINED)
+
+    def _offered(self, attribute: str | None) -> str | None:
+        """Return an attribute if it can be chosen here."""
+        if isinstance(self._attribute, ui.select):
+            return attribute if attribute in self._attribute.options else None
+        return attribute or ""
 
     def _price(self) -> None:
         with ui.element("div").classes("fg-epsilon"):
@@ -108,9 +148,15 @@ class AskingForm:
     async def _slid(self, epsilon: float) -> None:
         self._epsilon.value = epsilon
 
+    async def _kind_changed(self) -> None:
+        self._insists = False
+        await self._changed()
+
     async def _changed(self) -> None:
         self._measure.set_visibility(self._kind.value != "count")
         self._explain()
+        if self._epsilon.value is not None:
+            self._slider.show(self._epsilon.value)
         if self._told:
             await self._on_change()
 

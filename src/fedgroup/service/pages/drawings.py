@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from html import escape
 
 _WIDTH, _HEIGHT = 420, 130
-_LEFT, _TOP, _BOTTOM = 56, 12, 20
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 8, 12, 20
+_FEW = 8
+"""So many groups are told one by one; more are drawn side by side."""
 
 
 def series(values: Sequence[float | None], *, label: str, unit: str = "") -> str:
     """Return a line over the last minutes; minutes without a value are gaps."""
     highest = max([value for value in values if value is not None], default=0.0) or 1.0
-    step = (_WIDTH - _LEFT) / max(1, len(values) - 1)
+    step = (_WIDTH - _LEFT - _RIGHT) / max(1, len(values) - 1)
     runs: list[list[str]] = [[]]
     for number, value in enumerate(values):
         if value is None:
@@ -20,45 +22,51 @@ def series(values: Sequence[float | None], *, label: str, unit: str = "") -> str
         else:
             runs[-1].append(f"{_LEFT + number * step:.1f},{_y(value / highest):.1f}")
     lines = "".join(_run(run) for run in runs if run)
-    axis = f'<line class="fg-axis" x1="{_LEFT}" y1="{_y(0)}" x2="{_WIDTH}" y2="{_y(0)}"/>'
+    axis = f'<line class="fg-axis" x1="{_LEFT}" y1="{_y(0)}" x2="{_WIDTH - _RIGHT}" y2="{_y(0)}"/>'
     texts = (
         f'<text x="{_LEFT - 6}" y="{_y(1) + 4}" text-anchor="end">{highest:.3g}{escape(unit)}</text>'
         f'<text x="{_LEFT - 6}" y="{_y(0)}" text-anchor="end">0</text>'
         f'<text x="{_LEFT}" y="{_HEIGHT - 4}">{len(values)} min ago</text>'
-        f'<text x="{_WIDTH}" y="{_HEIGHT - 4}" text-anchor="end">now</text>'
+        f'<text x="{_WIDTH - _RIGHT}" y="{_HEIGHT - 4}" text-anchor="end">now</text>'
     )
     return _svg(_WIDTH, _HEIGHT, label, axis + lines + texts)
 
 
 def sizes(found: Sequence[int], *, label: str) -> str:
-    """Return a bar for each group, as high as it is large."""
+    """Return a bar for each group, as long as it is large; few of them with their numbers, below each other."""
     if not found:
         return ""
-    highest, width = max(found), min(26.0, (_WIDTH - _LEFT) / len(found))
-    bars = "".join(
+    if len(found) <= _FEW:
+        rows = [(f"group {number}", float(size), False) for number, size in enumerate(found, 1)]
+        return bars(rows, label=label, left=_LEFT, height=21, digits=0)
+    highest, width = max(found), (_WIDTH - _LEFT - _RIGHT) / len(found)
+    drawn = "".join(
         f'<rect class="fg-block" x="{_LEFT + number * width:.1f}" y="{_y(size / highest):.1f}" '
-        f'width="{max(1.0, width - 3):.1f}" height="{_y(0) - _y(size / highest):.1f}"/>'
+        f'width="{max(1.0, width * 0.85):.1f}" height="{_y(0) - _y(size / highest):.1f}"/>'
         for number, size in enumerate(found)
     )
     texts = (
         f'<text x="{_LEFT - 6}" y="{_y(1) + 4}" text-anchor="end">{highest}</text>'
         f'<text x="{_LEFT}" y="{_HEIGHT - 4}">groups, the largest first</text>'
     )
-    return _svg(_WIDTH, _HEIGHT, label, bars + texts)
+    return _svg(_WIDTH, _HEIGHT, label, drawn + texts)
 
 
-def bars(rows: Sequence[tuple[str, float, bool]], *, label: str) -> str:
+def bars(
+    rows: Sequence[tuple[str, float, bool]], *, label: str, left: int = 165, height: int = 28, digits: int = 1
+) -> str:
     """Return a horizontal bar for each row: its name, its value, and whether it asks for trust."""
     highest = max(value for _, value, _ in rows)
-    height, left, right = 28, 165, 45
+    right = 45
     drawn = []
     for number, (name, value, trusting) in enumerate(rows):
-        y, width = number * height, (_WIDTH - left - right) * value / highest
+        y, middle = number * height, number * height + height / 2 + 4
+        width = (_WIDTH - left - right) * value / highest
         kind = "fg-trusting" if trusting else "fg-block"
         drawn.append(
-            f'<text class="fg-name" x="{left - 8}" y="{y + 19}" text-anchor="end">{escape(name)}</text>'
-            f'<rect class="{kind}" x="{left}" y="{y + 5}" width="{width:.1f}" height="{height - 10}" rx="3"/>'
-            f'<text class="fg-name" x="{left + width + 6:.1f}" y="{y + 19}">{value:.1f}</text>'
+            f'<text class="fg-name" x="{left - 8}" y="{middle:.0f}" text-anchor="end">{escape(name)}</text>'
+            f'<rect class="{kind}" x="{left}" y="{y + 4}" width="{width:.1f}" height="{height - 8}" rx="3"/>'
+            f'<text class="fg-name" x="{left + width + 6:.1f}" y="{middle:.0f}">{value:.{digits}f}</text>'
         )
     return _svg(_WIDTH, height * len(rows), label, "".join(drawn))
 

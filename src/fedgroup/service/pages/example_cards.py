@@ -7,8 +7,9 @@ from html import escape
 from nicegui import ui
 
 from fedgroup.service.pages.examples import Example, ExampleRuns
-from fedgroup.service.pages.frame import number, plain_button, telling
+from fedgroup.service.pages.frame import plain_button, telling
 from fedgroup.service.pages.visits import Visit
+from fedgroup.service.pages.words import counted, number
 
 _SYNTHETIC = (
     "All records here are synthetic: nobody is behind them, so the exact answer can be shown beside the noisy one. "
@@ -73,12 +74,12 @@ def _told(run: Example) -> str:
     took = f"{_seconds(run.asking_seconds)} to answer"
     if run.grouping_seconds is not None:
         took = f"{_seconds(run.grouping_seconds)} to find groups, {took}"
-    groups = "1 group" if run.groups == 1 else f"{run.groups:,} groups"
+    parts = f"{counted(run.groups, 'group')}, {counted(run.noises, 'noise')}"
     return (
         f'<p><strong class="fg-number">{number(run.value)}</strong> '
         f"between {number(low)} and {number(high)} in 95 %</p>"
         f"<p>The exact answer is <strong>{run.exact:,}</strong>: off by {run.value - run.exact:+,.0f}.</p>"
-        f'<p class="fg-small">{groups}, {number(run.noises)} noises; {took}</p>'
+        f'<p class="fg-small">{parts}; {took}</p>'
         f'<p class="fg-small">{escape(run.seen)}</p>'
     )
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
 
 from nicegui import ui
 
-from fedgroup.live.plans import LivePlan
 from fedgroup.service.accounts import is_operator
 from fedgroup.service.asked import PlanAsked
-from fedgroup.service.pages.drawings import series, sizes
 from fedgroup.service.pages.frame import framed, gauge, telling
 from fedgroup.service.pages.visits import Visit
+from fedgroup.service.pages.words import counted
 from fedgroup.service.shown import PlanShown
 from fedgroup.storage.provider_state import User
 
-MINUTES = 15
 REFRESH_S = 2.0
 _PRICE = 0.3
-_GROUPING = {"columns": 5, "rows": 5, "graph": "likely", "leftovers": "cohort"}
 
 
 async def federation_page(visit: Visit, user: User) -> None:
@@ -59,18 +55,15 @@ class _FederationPage:
         """Show how things are now."""
         with telling(lambda fault: _set(self._owners, f'<p class="fg-fault">{escape(fault)}</p>')):
             user = await self._visit.user()
-            service = self._visit.service
-            plans = await asyncio.to_thread(service.questions.plans)
-            users = await asyncio.to_thread(service.state.users) if self._operator and is_operator(user) else [user]
-            present = service.provider.desk.present
-            _set(self._owners, _owners(present, plans.values(), named=self._operator and is_operator(user)))
-            _set(self._plan, _plan(plans.get("fedgroup"), present))
-            _set(self._groups, _groups(plans, present))
+            service, operator = self._visit.service, self._operator and is_operator(user)
+            view = await self._visit.door.views.now(service)
+            users = view.users if operator else [user]
+            _set(self._owners, view.owners_by_name if operator else view.owners)
+            _set(self._plan, view.plan)
+            _set(self._groups, view.groups)
             _set(self._budgets, "".join(_gauge(each) for each in users if not each.removed))
-            minutes = service.metrics.by_minute(MINUTES)
-            _set(self._rate, series([float(count) for count, _ in minutes], label="questions in each minute"))
-            seconds = [None if each is None else each * 1000 for _, each in minutes]
-            _set(self._latency, series(seconds, label="median milliseconds in each minute", unit=" ms"))
+            _set(self._rate, view.rate)
+            _set(self._latency, view.latency)
 
     def _regrouping(self) -> None:
         with ui.element("div").classes("fg-fields"):
@@ -84,12 +77,13 @@ class _FederationPage:
             said.text = "Asking all owners …"
             try:
                 with telling(lambda fault: setattr(said, "text", fault)):
-                    asked = PlanAsked.model_validate(_GROUPING | {"epsilon": price.value})
+                    asked = PlanAsked.model_validate({"epsilon": price.value})
                     question = await self._visit.regroup(asked)
                     made = PlanShown.model_validate(question.answer)
-                    said.text = f"Done: {made.groups} groups, owners alone included."
+                    said.text = f"Done: {counted(made.groups, 'group')}, owners alone included."
             finally:
                 ask.enable()
+            self._visit.door.views.forget()
             await self.refresh()
 
         ask.on_click(regroup)
@@ -105,44 +99,6 @@ def _card(title: str) -> Iterator[None]:
 def _set(place: ui.html, content: str) -> None:
     if place.content != content:
         place.content = content
-
-
-def _owners(present: set[str], plans: Iterable[LivePlan], *, named: bool) -> str:
-    known = {name for plan in plans for name in plan.members | plan.formed_of}
-    absent = sorted(known - present)
-    text = (
-        f'<p class="fg-number">{len(present)} here</p><p class="fg-small">{len(absent)} known to a plan, and absent</p>'
-    )
-    if not named:
-        return text
-    return text + _names("here", sorted(present)) + _names("absent", absent)
-
-
-def _names(title: str, names: Sequence[str]) -> str:
-    told = ", ".join(escape(name) for name in names[:200]) + (" …" if len(names) > 200 else "")
-    return f'<p class="fg-small"><strong>{title}:</strong> {told}</p>' if names else ""
-
-
-def _plan(plan: LivePlan | None, present: set[str]) -> str:
-    if plan is None:
-        return "<p>None: an operator makes one. Until then ask with dp, cohorts or mpc.</p>"
-    shown = PlanShown.of(plan, present, with_members=False)
-    return (
-        f"<p><strong>{shown.groups} groups</strong>, {shown.alone} of them owners alone; {escape(shown.mode)}.</p>"
-        f'<p class="fg-small">Guarantee: {escape(shown.guarantee)}. '
-        f"It cost every owner epsilon {shown.epsilon:g}, once.</p>"
-    )
-
-
-def _groups(plans: dict[str, LivePlan], present: set[str]) -> str:
-    """Return the sizes of groups, by method; who is with whom is not told here to anybody."""
-    told = []
-    for method, plan in plans.items():
-        found, alone = plan.sizes(), len(plan.alone(present))
-        text = f"{len(found)} groups of {', '.join(map(str, found[:30]))}" if found else "no groups"
-        told.append(f'<h3>{escape(method)}</h3><p class="fg-small">{text}; {alone} alone</p>')
-        told.append(sizes(found, label=f"sizes of the groups of {method}"))
-    return "".join(told) or '<p class="fg-small">none yet</p>'
 
 
 def _gauge(user: User) -> str:

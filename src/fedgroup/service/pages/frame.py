@@ -101,13 +101,6 @@ def in_words(problem: Problem) -> str:
     return f"{title[0].upper()}{title[1:]}. {problem.detail[0].upper()}{problem.detail[1:]}."
 
 
-def number(value: float) -> str:
-    """Return a number as people read it: grouped, and with few digits."""
-    if value == int(value) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.3g}"
-
-
 def gauge(text: str, *, left: float, whole: float) -> str:
     """Return how much of something is left, as a bar and in words."""
     bar = f'<meter min="0" max="{whole or 1:g}" low="{whole / 5:g}" value="{left:g}">{escape(text)}</meter>'

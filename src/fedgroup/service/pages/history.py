@@ -22,7 +22,8 @@ from fedgroup.storage.provider_state import Question
 SHOWN = 8
 EXPORTED = 10_000
 _COLUMNS = ("id", "at", "state", "kind", "area", "attribute", "epsilon", "method", "value", "low", "high", "heard",
-            "missing", "charged", "stored")  # fmt: skip
+            "missing", "charged", "stored", "clip", "absent")  # fmt: skip
+_SHOWN_COLUMNS = ("time (UTC)", "question", "method", "answer", "cost")
 _FORMULA = ("=", "+", "-", "@")
 
 
@@ -48,21 +49,27 @@ class History:
             if not questions:
                 ui.label("None yet.").classes("fg-small")
                 return
-            with ui.element("table").classes("fg-table"):
-                _header("time (UTC)", "question", "answer", "cost", "")
+            with ui.element("table").classes("fg-table fg-stacked"):
+                _header(*_SHOWN_COLUMNS, "")
                 for question in questions[:SHOWN]:
                     self._row(question)
 
     def _row(self, question: Question) -> None:
         answer = None if question.answer is None else AnswerShown.of(question)
+        asked = question_text(question.request)
+        told = (
+            question.at[5:19].replace("T", " "),
+            asked,
+            str(question.request.get("method") or "") if answer is None else answer.method,
+            question.state if answer is None else in_short(answer),
+            "free" if answer is not None and answer.stored else f"{float(question.epsilon):g}",
+        )
         with ui.element("tr"):
-            _cell(question.at[5:19].replace("T", " "))
-            _cell(f"{question.request.get('kind', '')} {area_text(question.request)}")
-            _cell(question.state if answer is None else in_short(answer))
-            _cell("free" if answer is not None and answer.stored else f"{float(question.epsilon):g}")
+            for name, text in zip(_SHOWN_COLUMNS, told, strict=True):
+                _cell(name, text)
             with ui.element("td"):
                 button = plain_button("Ask again", lambda: self._on_repeat(question))
-                button.props(f'aria-label="Ask again: {area_text(question.request)}"')
+                button.props["aria-label"] = f"Ask again: {asked}"
 
 
 def _header(*names: str) -> None:
@@ -71,9 +78,17 @@ def _header(*names: str) -> None:
             ui.html(name, sanitize=False, tag="th").props('scope="col"')
 
 
-def _cell(text: str) -> None:
-    with ui.element("td"):
+def _cell(name: str, text: str) -> None:
+    with ui.element("td").props(f'data-name="{name}"'):
         ui.label(text)
+
+
+def question_text(request: Mapping[str, Any]) -> str:
+    """Return what was asked about which area, in few words."""
+    kind, attribute, clip = request.get("kind", ""), request.get("attribute"), request.get("clip")
+    if attribute is None:
+        return f"{kind} {area_text(request)}"
+    return f"{kind} of {attribute}{'' if clip is None else f' up to {clip:.10g}'} {area_text(request)}"
 
 
 def area_text(request: Mapping[str, Any]) -> str:
@@ -121,6 +136,7 @@ def _exported(question: Question) -> list[Any]:
         question.id, question.at, question.state, request.get("kind"), area_text(request), request.get("attribute"),
         request.get("epsilon"), answer.get("method", request.get("method")), answer.get("value"), low, high,
         answer.get("heard"), answer.get("missing"), float(question.epsilon), answer.get("stored"),
+        request.get("clip"), answer.get("absent"),
     ]  # fmt: skip
 
 

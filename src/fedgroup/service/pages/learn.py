@@ -25,6 +25,8 @@ TRUST = (
     ("mpc", "MPC", 3.3, False),
 )
 """Mean errors on real check-ins, 500 owners in New York, epsilon 0.3: name, name in docs/data, error, trusts others."""
+TRUTH = 94
+"""How many records a circle is meant to hold on average: the paper's number, by which its radius is chosen."""
 
 _GUARANTEES = (
     Path(__file__).parent / "assets" / "guarantees.md",
@@ -64,8 +66,8 @@ def _trust_chart() -> None:
         rows = [(name, error, trusting) for name, _, error, trusting in TRUST]
         ui.html(bars(rows, label=f"mean errors: {', '.join(f'{n} {e}' for n, e, _ in rows)}"), sanitize=False)
         ui.label(
-            "Real check-ins, 500 owners in New York, epsilon 0.3; a true count is 95 on average. Orange: some owners "
-            "trust others with exact answers. Blue: nobody is trusted."
+            f"Real check-ins, 500 owners in New York, epsilon 0.3; circles are sized to hold {TRUTH} records on "
+            "average. Orange: some owners trust others with exact answers. Blue: nobody is trusted."
         ).classes("fg-small")
 
 

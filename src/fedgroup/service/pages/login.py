@@ -21,26 +21,36 @@ _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign in -
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
 <link rel="icon" href="{root}/favicon.ico">
 <link rel="stylesheet" href="{root}/_page/style.css"><body class="fg-plain"><main class="fg-login">
-<h1>{name}</h1><p>Private answers about places, from many owners who keep their records.</p>
+<h1>{name}</h1><p>{about}</p>
 <form method="post" action="{root}/login" class="fg-card"><label for="token">Your token</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus
  aria-describedby="hint">{fault}
-<p id="hint" class="fg-small">It was shown when you were added as a user (<code>fedgroup users add</code>);
-<code>fedgroup up</code> keeps one in <code>.fedgroup/up.json</code>.</p>
+<p id="hint" class="fg-small">{where}</p>
 <button type="submit">Sign in</button></form></main></body></html>"""
-_WRONG = (
-    "This token is unknown here. Check that all of it was copied, or ask whoever runs the federation for a new one."
-)
+_WRONG = "This token is unknown here. Check that all of it was copied"
 _STALE = "This link was used already, or is too old. Sign in with your token."
 
 
 @dataclass(frozen=True)
+class Words:
+    """What a page to sign in on says: what is behind it, where a token is found (HTML), and where a new one."""
+
+    about: str = "Private answers about places, from many owners who keep their records."
+    where: str = (
+        "It was shown when you were added as a user (<code>fedgroup users add</code>); "
+        "<code>fedgroup up</code> keeps one in <code>.fedgroup/up.json</code>."
+    )
+    otherwise: str = "ask whoever runs the federation for a new one"
+
+
+@dataclass(frozen=True)
 class Entrance:
-    """Where to sign in: whose pages these are, who is in, and which tokens are known."""
+    """Where to sign in: whose pages these are, who is in, which tokens are known, and what is said there."""
 
     name: str
     sessions: Sessions
     knows: Callable[[str], bool]
+    words: Words = Words()
 
 
 def add_login(app: FastAPI, door: Entrance) -> None:
@@ -58,7 +68,7 @@ def add_login(app: FastAPI, door: Entrance) -> None:
         sent = parse_qs((await request.body()).decode("utf-8", "replace"))
         token = "".join(sent.get("token", [])).strip()
         if not token or not await asyncio.to_thread(door.knows, token):
-            return _page(request, door, _WRONG, status=401)
+            return _page(request, door, f"{_WRONG}, or {door.words.otherwise}.", status=401)
         return _signed_in(request, door, token)
 
     @app.post("/logout", include_in_schema=False)
@@ -80,7 +90,10 @@ def _signed_in(request: Request, door: Entrance, token: str) -> Response:
 
 def _page(request: Request, door: Entrance, fault: str, *, status: int = 200) -> HTMLResponse:
     told = f'<p id="fault" class="fg-fault" role="alert">{escape(fault)}</p>' if fault else ""
-    text = _PAGE.format(name=escape(door.name), root=escape(_root(request)), fault=told)
+    words = door.words
+    text = _PAGE.format(
+        name=escape(door.name), root=escape(_root(request)), fault=told, about=escape(words.about), where=words.where
+    )
     return HTMLResponse(text, status, {"Content-Security-Policy": _POLICY, "Cache-Control": "no-store"})
 
 

@@ -18,7 +18,7 @@ class MethodTold:
 TOLD = {
     "fedgroup": MethodTold(
         "fedgroup: groups of similar owners",
-        "Depends on the groups in force: nobody if they are masked, else the leader of each group.",
+        "It depends on the groups in force. Masked ones trust nobody; others trust the leader of each group.",
         "Owners with similar records share one noise per group, so there are fewer noises than owners.",
         "Where such groups exist anyway and many questions share the cost of finding them.",
     ),

@@ -1,4 +1,4 @@
-"""An owner that can be paused, resumed and taken out of the federation, and whose cap can be changed, while it runs."""
+"""An owner that can be paused, resumed and stopped, and whose cap can be changed, while it runs."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class OwnerControl:
     def __init__(self, file: Path, config: OwnerConfig, *, broker_port: int | None, new_ledger: bool = False) -> None:
         self.name = ""
         self.left = asyncio.Event()
+        self.stopped = False
         self._file = file
         self._config = config
         self._port = broker_port
@@ -39,7 +40,7 @@ class OwnerControl:
     async def resume(self) -> None:
         """Come into the federation, as the owner's file says."""
         async with self._turn:
-            if self._running is not None:
+            if self._running is not None or self.stopped:
                 return
             running, making = AsyncExitStack(), self._new_ledger
             (node,) = await running.enter_async_context(
@@ -55,10 +56,10 @@ class OwnerControl:
             if running is not None:
                 await running.aclose()
 
-    async def leave(self) -> None:
-        """Go for good: this process ends."""
+    async def stop(self) -> None:
+        """Go, and stay away while this process lasts; `left` is to be set once that is told."""
+        self.stopped = True
         await self.pause()
-        self.left.set()
 
     @property
     def cap(self) -> Epsilon:

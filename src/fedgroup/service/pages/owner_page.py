@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from html import escape
 
 from fastapi import FastAPI
@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from fedgroup.privacy.budget import Entry
 from fedgroup.service.pages.frame import add_sheets, barred, gauge, plain_button, telling
-from fedgroup.service.pages.login import Entrance, add_login, to_login
+from fedgroup.service.pages.login import Entrance, Words, add_login, to_login
 from fedgroup.service.pages.mounting import MOUNT, PageSettings, mount
 from fedgroup.service.pages.owner import OwnerControl
 from fedgroup.service.pages.sessions import SESSION, Session, Sessions, random_name
@@ -25,6 +25,24 @@ from fedgroup.service.serving import served
 
 SHOWN = 100
 REFRESH_S = 2.0
+_TOLD_S = 2.0
+_COLUMNS = ("when", "epoch", "purpose", "question", "epsilon")
+_WORDS = Words(
+    about="This owner's own account: its ledger, its cap, and whether it takes part.",
+    where=(
+        "It is this owner's, and no user's: <code>fedgroup owner --page</code> printed it where it was started, in its "
+        "terminal or log, below a link that works once. Every start makes a new one."
+    ),
+    otherwise="start the owner again for a new one",
+)
+_STOPPING = (
+    "It leaves the federation and its process ends, and this page with it. Its records, its ledger and its cap stay; "
+    "starting it again brings it back. To be away for a while, pause it instead."
+)
+_STOPPED = (
+    "This owner left the federation, and its process has ended. Its ledger stays. "
+    "<code>fedgroup owner</code> brings it back."
+)
 
 
 @asynccontextmanager
@@ -32,7 +50,7 @@ async def owner_pages(control: OwnerControl, *, port: int = 0) -> AsyncIterator[
     """Serve an owner's page on this machine only; yield an address that signs in once, and a token for later."""
     sessions, token, app = Sessions(), random_name(), FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     knows = lambda shown: secrets.compare_digest(shown.encode(), token.encode())
-    add_login(pages, Entrance(control.name, sessions, knows))
+    add_login(pages, Entrance(control.name, sessions, knows, _WORDS))
     _add_page(control, sessions)
     mount(app, f"{control.name} - fedgroup", PageSettings())
     async with served(app, port=port, pages=True) as url:
@@ -62,24 +80,37 @@ class _OwnerPage:
         self._session = session
         ui.html(f"Owner {escape(control.name)}", sanitize=False, tag="h1")
         with ui.element("div").classes("fg-grid-cards"):
-            with ui.element("section").classes("fg-card"):
-                self._state = ui.html("", sanitize=False).props('role="status"')
-                with ui.element("div").classes("fg-row"):
-                    self._pause = plain_button("Pause", self._turn)
-                    plain_button("Leave for good", self._leave)
-                self._told = ui.label("").classes("fg-small").props('role="status"')
-            with ui.element("section").classes("fg-card"):
-                self._budget = ui.html("", sanitize=False)
-                with ui.element("div").classes("fg-fields"):
-                    self._cap = ui.number("cap per epoch", value=float(control.cap), min=0.01, step=0.5)
-                    self._cap.props("outlined dense hide-bottom-space")
-                    plain_button("Change the cap", self._change)
-                ui.label(
-                    "The most epsilon per epoch. No message can change it; it is kept in this owner's file."
-                ).classes("fg-small")
+            self._presence()
+            self._account()
         with ui.element("section").classes("fg-card"):
             ui.html("Who asked what", sanitize=False, tag="h2")
             self._entries = ui.html("", sanitize=False).classes("fg-scroll")
+
+    def _presence(self) -> None:
+        with ui.element("section").classes("fg-card"):
+            self._state = ui.html("", sanitize=False).props('role="status"')
+            with ui.element("div").classes("fg-row"):
+                self._pause = plain_button("Pause", self._turn)
+                self._end = plain_button("Stop this owner", self._confirm)
+            self._told = ui.label("").classes("fg-small").props('role="status"')
+        self._dialog = ui.dialog().props('aria-labelledby="stopping"')
+        with self._dialog, ui.element("div").classes("fg-card fg-dialog"):
+            ui.html("Stop this owner?", sanitize=False, tag="h2").props('id="stopping"')
+            ui.label(_STOPPING)
+            with ui.element("div").classes("fg-row"):
+                plain_button("Cancel", self._dialog.close).props("autofocus")
+                plain_button("Stop", self._stop).classes("fg-grave")
+
+    def _account(self) -> None:
+        with ui.element("section").classes("fg-card"):
+            self._budget = ui.html("", sanitize=False)
+            with ui.element("div").classes("fg-fields"):
+                self._cap = ui.number("cap per epoch", value=float(self._control.cap), min=0.01, step=0.5)
+                self._cap.props("outlined dense hide-bottom-space")
+                self._set_cap = plain_button("Change the cap", self._change)
+            ui.label("The most epsilon per epoch. No message can change it; it is kept in this owner's file.").classes(
+                "fg-small"
+            )
 
     async def refresh(self) -> None:
         """Show how things are now."""
@@ -90,9 +121,10 @@ class _OwnerPage:
             left = max(0.0, float(cap) - float(spent))
             _set(self._budget, gauge(f"epsilon {left:g} of {cap} left in this epoch", left=left, whole=float(cap)))
             _set(self._entries, _table(entries))
-            word = "takes part" if self._control.runs else "paused"
-            _set(self._state, f'<p class="fg-number">{word}</p>')
+            _set(self._state, _state(self._control))
             self._pause.text = "Pause" if self._control.runs else "Resume"
+            for control in (self._pause, self._end, self._cap, self._set_cap):
+                control.set_enabled(not self._control.stopped)
 
     async def _turn(self) -> None:
         with telling(self._tell):
@@ -100,11 +132,20 @@ class _OwnerPage:
             await (self._control.pause() if self._control.runs else self._control.resume())
         await self.refresh()
 
-    async def _leave(self) -> None:
+    def _confirm(self) -> None:
         with telling(self._tell):
             self._require_open()
-            self._tell("Gone; this owner's process ends. Its ledger stays.")
-            await self._control.leave()
+            self._dialog.open()
+
+    async def _stop(self) -> None:
+        self._dialog.close()
+        with telling(self._tell):
+            self._require_open()
+            await self._control.stop()
+            await self.refresh()
+            with suppress(TimeoutError):  # the browser shows it before there is nobody to tell it
+                await ui.run_javascript("true", timeout=_TOLD_S)
+            self._control.left.set()
 
     async def _change(self) -> None:
         with telling(self._tell):
@@ -121,17 +162,27 @@ class _OwnerPage:
             raise SignedOut
 
 
+def _state(control: OwnerControl) -> str:
+    if control.stopped:
+        return f'<p class="fg-number fg-stopped">stopped</p><p>{_STOPPED}</p>'
+    return f'<p class="fg-number">{"takes part" if control.runs else "paused"}</p>'
+
+
 def _set(place: ui.html, content: str) -> None:
     if place.content != content:
         place.content = content
 
 
 def _table(entries: Sequence[Entry]) -> str:
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("when", "epoch", "purpose", "question", "epsilon"))
-    rows = "".join(
-        f"<tr><td>{escape(each.at)}</td><td>{each.epoch}</td><td>{escape(each.purpose)}</td>"
-        f"<td>{escape(each.question)}</td><td>{each.epsilon}</td></tr>"
-        for each in entries[:SHOWN]
-    )
+    if not entries:
+        return "<p>Nobody, yet.</p>"
+    head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
+    rows = "".join(f"<tr>{_cells(each)}</tr>" for each in entries[:SHOWN])
     more = f'<p class="fg-small">and {len(entries) - SHOWN} earlier ones</p>' if len(entries) > SHOWN else ""
-    return f'<table class="fg-table"><tr>{head}</tr>{rows}</table>{more}' if entries else "<p>Nobody, yet.</p>"
+    return f'<table class="fg-table fg-stacked"><tr>{head}</tr>{rows}</table>{more}'
+
+
+def _cells(entry: Entry) -> str:
+    told = (entry.at, entry.epoch, entry.purpose, entry.question, entry.epsilon)
+    pairs = zip(_COLUMNS, told, strict=True)
+    return "".join(f'<td data-name="{name}">{escape(str(value))}</td>' for name, value in pairs)

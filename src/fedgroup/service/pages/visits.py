@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.requests import Request
@@ -12,6 +12,7 @@ from starlette.requests import Request
 from fedgroup.service.accounts import Service
 from fedgroup.service.asked import PlanAsked, QuestionAsked
 from fedgroup.service.pages.examples import ExampleRuns
+from fedgroup.service.pages.federation_view import FederationViews
 from fedgroup.service.pages.sessions import SESSION, Session, Sessions, random_name
 from fedgroup.service.questions import PLAN
 from fedgroup.service.shown import ExpectationShown
@@ -39,6 +40,7 @@ class Door:
     sessions: Sessions
     base: Base = Base()
     examples: ExampleRuns | None = None
+    views: FederationViews = field(default_factory=FederationViews)
 
     async def visit(self, request: Request) -> Visit | None:
         """Return the visit of whoever sends a request, if signed in."""

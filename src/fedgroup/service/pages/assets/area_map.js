@@ -138,6 +138,11 @@ export default {
     number(value) {
       return +value.toFixed(this.decimals);
     },
+    typedRadius() {
+      // what the field beside the map says now; the server tells it a moment later
+      const typed = Number(document.querySelector(".fg-radius input")?.value);
+      return typed > 0 ? typed : this.radius;
+    },
     circle(center, radius) {
       const size = this.lonlat ? +radius.toFixed(0) : this.number(radius);
       return { circle: { x: this.number(center.lng), y: this.number(center.lat), radius: size } };
@@ -185,7 +190,7 @@ export default {
     release(e) {
       if (!this.start) return;
       const place = this.map.mouseEventToLatLng(e);
-      const area = this.isDrag(e) ? this.pulled(place) : this.tool === "circle" ? this.circle(place, this.radius) : null;
+      const area = this.isDrag(e) ? this.pulled(place) : this.tool === "circle" ? this.circle(place, this.typedRadius()) : null;
       this.start = null;
       if (area) this.say(area);
     },
@@ -233,7 +238,7 @@ export default {
       if (e.key !== "Enter") return;
       if (this.tool === "polygon" && this.corners.length > 2) this.closePolygon();
       else if (this.tool === "polygon") this.addCorner(this.map.getCenter());
-      else this.say(this.circle(this.map.getCenter(), this.radius));
+      else this.say(this.circle(this.map.getCenter(), this.typedRadius()));
     },
   },
 };

@@ -1,0 +1,52 @@
+"""What an answer tells besides its value: who was trusted with what, who is away, who refused."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from fedgroup.errors import refusals_in_words
+from fedgroup.live.asking import Tally
+from fedgroup.messages import Answer
+
+TRUST = {
+    "dp": "nobody: every owner adds its own noise",
+    "trusted": "leaders of groups see their members' exact answers",
+    "masked": "nobody: answers are masked, unless more than {} of a group's members collude",
+}
+
+
+def trust_in(modes: Collection[str], *, alone: bool, colluders: int) -> str:
+    """Return who is trusted with what, where groups of these modes answer and maybe owners `alone`."""
+    if not modes:
+        return TRUST["dp"]
+    told = [TRUST[mode].format(colluders) for mode in ("trusted", "masked") if mode in modes]
+    text = "; other groups trust ".join(told)
+    return f"{text}; owners in no group add their own noise" if alone else text
+
+
+def notes_of(missing: Collection[str], tally: Tally) -> tuple[str, ...]:
+    """Return what is to be known about an answer in which these owners are missing."""
+    notes = ["records outside the domain are not counted"]
+    if missing:
+        notes.append("the answer is about the owners heard; nothing is extrapolated to those missing")
+    if tally.reasons:
+        notes.append(refusals_in_words(tally.reasons))
+    if tally.reruns:
+        notes.append("a group fell silent in the middle and was asked again, at the same price once more")
+    return tuple(notes)
+
+
+def with_absent(answer: Answer, *, absent: int, uncounted: int) -> Answer:
+    """Return an answer that tells how many owners are away, of which `uncounted` are not among its owners yet."""
+    if not absent:
+        return answer
+    who = "1 owner that was here before is away; its" if absent == 1 else None
+    note = f"{who or f'{absent} owners that were here before are away; their'} records are not counted"
+    return replace(
+        answer,
+        owners=answer.owners + uncounted,
+        missing=answer.missing + uncounted,
+        absent=absent,
+        notes=(*answer.notes, note),
+    )

@@ -1,0 +1,107 @@
+"""How the federation looks: drawn at most once a second, for all pages that are open."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+from fedgroup.live.plans import LivePlan
+from fedgroup.service.accounts import Service
+from fedgroup.service.pages.drawings import series, sizes
+from fedgroup.service.pages.words import counted
+from fedgroup.service.shown import PlanShown
+from fedgroup.storage.provider_state import User
+
+MINUTES = 15
+FRESH_S = 1.0
+
+
+@dataclass(frozen=True)
+class FederationView:
+    """Pieces of HTML; `owners_by_name` and `users` are for operators."""
+
+    owners: str
+    owners_by_name: str
+    plan: str
+    groups: str
+    rate: str
+    latency: str
+    users: Sequence[User] = field(repr=False)
+
+
+class FederationViews:
+    """The newest view: pages that refresh together share one."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._newest: tuple[float, FederationView] | None = None
+
+    async def now(self, service: Service) -> FederationView:
+        """Return how things are, or were a moment ago."""
+        async with self._turn:
+            if self._newest is None or time.monotonic() - self._newest[0] > FRESH_S:
+                self._newest = time.monotonic(), await _view(service)
+            return self._newest[1]
+
+    def forget(self) -> None:
+        """Draw anew the next time: something changed."""
+        self._newest = None
+
+
+async def _view(service: Service) -> FederationView:
+    plans = await asyncio.to_thread(service.questions.plans)
+    users = await asyncio.to_thread(service.state.users)
+    present = service.provider.desk.present
+    minutes = service.metrics.by_minute(MINUTES)
+    seconds = [None if each is None else each * 1000 for _, each in minutes]
+    return FederationView(
+        _owners(present, plans.values(), named=False),
+        _owners(present, plans.values(), named=True),
+        _plan(plans.get("fedgroup"), present),
+        _groups(plans, present),
+        series([float(count) for count, _ in minutes], label="questions in each minute"),
+        series(seconds, label="median milliseconds in each minute", unit=" ms"),
+        users,
+    )
+
+
+def _owners(present: set[str], plans: Iterable[LivePlan], *, named: bool) -> str:
+    known = {name for plan in plans for name in plan.members | plan.formed_of}
+    absent = sorted(known - present)
+    text = (
+        f'<p class="fg-number">{len(present)} here</p><p class="fg-small">{len(absent)} known to a plan, and absent</p>'
+    )
+    if not named:
+        return text
+    return text + _names("here", sorted(present)) + _names("absent", absent)
+
+
+def _names(title: str, names: Sequence[str]) -> str:
+    told = ", ".join(escape(name) for name in names[:200]) + (" …" if len(names) > 200 else "")
+    return f'<p class="fg-small"><strong>{title}:</strong> {told}</p>' if names else ""
+
+
+def _plan(plan: LivePlan | None, present: set[str]) -> str:
+    if plan is None:
+        return "<p>None: an operator makes one. Until then ask with dp, cohorts or mpc.</p>"
+    shown = PlanShown.of(plan, present, with_members=False)
+    alone = "none of them an owner alone" if not shown.alone else f"of them {counted(shown.alone, 'owner')} alone"
+    return (
+        f"<p><strong>{counted(shown.groups, 'group')}</strong>, {alone}; {escape(shown.mode)}.</p>"
+        f'<p class="fg-small">Guarantee: {escape(shown.guarantee)}. '
+        f"It cost every owner epsilon {shown.epsilon:g}, once.</p>"
+    )
+
+
+def _groups(plans: dict[str, LivePlan], present: set[str]) -> str:
+    """Return the sizes of groups, by method; who is with whom is not told here to anybody."""
+    told = []
+    for method, plan in plans.items():
+        found, alone = plan.sizes(), len(plan.alone(present))
+        text = f"{counted(len(found), 'group')} of {', '.join(map(str, found[:30]))}" if found else "no groups"
+        told.append(f'<h3>{escape(method)}</h3><p class="fg-small">{text}; {alone} alone</p>')
+        told.append(sizes(found, label=f"sizes of the groups of {method}"))
+    return "".join(told) or '<p class="fg-small">none yet</p>'

@@ -1,0 +1,22 @@
+"""Numbers and trust in words, as all pages say them."""
+
+from __future__ import annotations
+
+
+def number(value: float) -> str:
+    """Return a number as people read it: grouped, and with few digits."""
+    if value == int(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.3g}"
+
+
+def counted(value: float, thing: str) -> str:
+    """Return how many of a thing there are, one or several."""
+    told = number(value)
+    return f"{told} {thing}" if told == "1" else f"{told} {thing}s"
+
+
+def trusting(trust: str) -> str:
+    """Return who is trusted with what, as one clause."""
+    who, _, why = trust.partition(": ")
+    return f"nobody is trusted: {why}" if who == "nobody" and why else trust

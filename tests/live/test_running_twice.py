@@ -1,0 +1,140 @@
+"""A provider or an owner that runs already is not run twice; who only looks at its files is not kept from them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import InvalidInput
+from fedgroup.live import ledgers
+from fedgroup.live.config import OwnerConfig, ProviderConfig, read_config
+from fedgroup.live.ledgers import take_restored
+from fedgroup.live.running import running_owners, running_provider
+from fedgroup.live.trial import Trial, make_trial
+from fedgroup.storage.provider_state import ProviderState
+from fedgroup.storage.sole_use import AlreadyRunning
+
+COMMAND = [sys.executable, "-c", "from fedgroup.cli.main import main; main()"]
+HERE = f"already running as process {os.getpid()}"
+
+
+@pytest.fixture
+def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
+    monkeypatch.setattr(ledgers, "PATIENCE_S", 0.3)
+    return make_trial(tmp_path / "trial", owners=2, seed=1)
+
+
+def configs(trial: Trial) -> list[OwnerConfig]:
+    return [read_config(file, OwnerConfig) for file in trial.owners]
+
+
+def test_a_second_provider_is_refused_and_users_can_be_added_meanwhile(trial: Trial) -> None:
+    config = read_config(trial.provider, ProviderConfig)
+
+    async def story() -> None:
+        async with running_provider(config) as up:
+            with pytest.raises(AlreadyRunning, match=f"the provider is {HERE}"):
+                async with running_provider(config):
+                    pass
+            with closing(ProviderState(config.state.file)) as state:
+                state.add_user("ann", allowance=Epsilon.of(1))
+            assert up.state.user("ann") is not None
+        async with running_provider(config):
+            pass
+
+    asyncio.run(story())
+
+
+def test_an_owner_that_runs_already_is_refused_also_among_others(trial: Trial) -> None:
+    first, second = configs(trial)
+
+    async def story() -> None:
+        async with running_owners([second], port=9, new_ledger=True):
+            with pytest.raises(AlreadyRunning, match=f"owner-001 is {HERE}"):
+                async with running_owners([first, second], port=9, new_ledger=True):
+                    pass
+            assert not Path(first.ledger.file).exists()
+            with pytest.raises(AlreadyRunning, match=HERE):
+                take_restored(second, new_ledger=False)
+            words = [*COMMAND, "ledger", second.ledger.file, "--json"]
+            looked = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+            assert json.loads(looked.stdout)["spent"] == 0
+        async with running_owners([first, second], port=9, new_ledger=True) as nodes:
+            assert len(nodes) == 2
+
+    asyncio.run(story())
+
+
+def test_an_owner_waits_for_the_one_before_it_to_end(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledgers, "PATIENCE_S", 10.0)
+    config = configs(trial)[0]
+
+    async def story() -> None:
+        before = running_owners([config], port=9, new_ledger=True)
+        await before.__aenter__()
+
+        async def come() -> None:
+            async with running_owners([config], port=9):
+                pass
+
+        waiting = asyncio.create_task(come())
+        await asyncio.sleep(0.2)
+        assert not waiting.done()
+        await before.__aexit__(None, None, None)
+        await asyncio.wait_for(waiting, 10)
+
+    asyncio.run(story())
+
+
+def test_a_start_that_fails_leaves_no_lock_behind(trial: Trial) -> None:
+    config = configs(trial)[0]
+    records = Path(config.silo["path"])
+
+    async def story() -> None:
+        records.rename(records.with_suffix(".away"))
+        with pytest.raises(InvalidInput):
+            async with running_owners([config], port=9, new_ledger=True):
+                pass
+        records.with_suffix(".away").rename(records)
+        async with running_owners([config], port=9):
+            pass
+
+    asyncio.run(story())
+
+
+def test_without_its_ledger_an_owner_makes_no_file(trial: Trial) -> None:
+    config = configs(trial)[0]
+
+    async def story() -> None:
+        async with running_owners([config], port=9):
+            pass
+
+    with pytest.raises(InvalidInput, match="--new-ledger"):
+        asyncio.run(story())
+    assert list(Path(config.ledger.file).parent.glob("ledger*")) == []
+
+
+def test_a_second_up_in_the_same_folder_leaves_the_first_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "federation"
+    words = [*COMMAND, "up", "--owners", "2", "--json", "--folder", str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as up:
+        try:
+            assert json.loads(up.stdout.readline())["owners"] == 2
+            before = (folder / "up.json").read_bytes()
+            second = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+            assert second.returncode == 2
+            assert f"already running as process {up.pid}" in second.stderr
+            assert (folder / "up.json").read_bytes() == before
+        finally:
+            up.send_signal(signal.SIGINT)
+            up.wait(30)
