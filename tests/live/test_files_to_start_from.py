@@ -17,10 +17,10 @@ from fedgroup.live.config import (
     OwnerConfig,
     PolicyTable,
     ProviderConfig,
-    ProviderSettings,
     read_config,
 )
 from fedgroup.live.samples import owner_text, provider_text
+from fedgroup.live.settings import UsualGrouping
 from fedgroup.live.trial import WEEK, Trial, make_trial
 from fedgroup.silos.settings import settings_of
 
@@ -53,13 +53,12 @@ def test_the_same_seed_makes_the_same_records(trial: Trial, tmp_path: Path) -> N
 def test_a_trial_provider_tells_what_can_be_asked_about(trial: Trial) -> None:
     settings = read_config(trial.provider, ProviderConfig).settings
     assert (settings.attributes, settings.times) == (("fare",), True)
-    assert settings.grouping == GroupingTable()
+    assert settings.grouping == UsualGrouping()
 
 
 def test_a_provider_that_says_nothing_about_attributes_knows_of_none(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(provider_text(**FACTS, **PLACES, http_port=2))
     settings = read_config(tmp_path / "p.toml", ProviderConfig).settings
-    assert isinstance(settings, ProviderSettings)
     assert (settings.attributes, settings.times) == (None, None)
 
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import SiloUnavailable
-from fedgroup.live.config import ProviderSettings
 from fedgroup.live.desk import Desk
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
+from fedgroup.live.settings import LiveSettings
 from fedgroup.messages import RangeQuery
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.policy import Policy
@@ -129,7 +129,7 @@ async def open_city(
     hub, state = MemoryHub(), ProviderState(folder / "provider.db")
     desk = Desk(hub.provider(), encode=encode, decode=decode, verify=believed)
     masks = MaskSettings(1, dropouts)
-    settings = ProviderSettings("city", MAP, Protection(), masks, cohort_size=4, seconds=seconds, **told)
+    settings = LiveSettings("city", MAP, Protection(), masks, cohort_size=4, seconds=seconds, **told)
     async with AsyncExitStack() as stack:
         stack.callback(state.close)
         stack.push_async_callback(ended, asyncio.create_task(desk.listen()))

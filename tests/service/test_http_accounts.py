@@ -91,6 +91,21 @@ def test_users_see_counts_and_sizes_and_operators_names(service: Service, questi
             assert "epsilon-DP" in plans["fedgroup"]["guarantee"]
             assert (await operator.get("/v1/owners")).json()["names"] == [f"owner-{i}" for i in range(4)]
             assert "owner-1" in (await operator.get("/v1/groups")).text
+            here.city.provider.desk.differing.add("owner-9")
+            assert (await operator.get("/v1/owners")).json()["differing"] == ["owner-9"]
+            assert (await ann.get("/v1/owners")).json() == {"present": 4}
+
+    run(story())
+
+
+def test_a_dry_run_promises_masks_only_where_there_are_groups(service: Service, question: dict[str, Any]) -> None:
+    async def story() -> None:
+        async with service(4) as here, here.client() as ann:
+            alone = await ann.post("/v1/queries", json=question | {"method": "dp", "dry_run": True})
+            assert alone.json()["trust"] == "nobody: every owner adds its own noise"
+            await ann.post("/v1/queries", json=question | {"method": "cohorts"})
+            together = await ann.post("/v1/queries", json=question | {"method": "cohorts", "dry_run": True})
+            assert "masked" in together.json()["trust"]
 
     run(story())
 

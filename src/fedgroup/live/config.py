@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.live.provider import LiveSettings
+from fedgroup.live.settings import LiveSettings, UsualGrouping
 from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.owner.policy import Policy
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
@@ -123,15 +122,6 @@ class StateTable(_Table, frozen=True, kw_only=True):
     file: str = "provider.db"
 
 
-@dataclass(frozen=True)
-class ProviderSettings(LiveSettings):
-    """What a provider's file says besides: what can be asked about (None: nobody said), how owners are grouped."""
-
-    attributes: tuple[str, ...] | None = None
-    times: bool | None = None
-    grouping: GroupingTable = GroupingTable()  # noqa: RUF009  frozen
-
-
 class ProviderConfig(_Table, frozen=True, kw_only=True):
     """A provider's file."""
 
@@ -145,9 +135,9 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
     state: StateTable = StateTable()
 
     @property
-    def settings(self) -> ProviderSettings:
+    def settings(self) -> LiveSettings:
         answers = self.answers
-        return ProviderSettings(
+        return LiveSettings(
             self.federation.name,
             self.federation.public_map,
             self.federation.protection,
@@ -156,7 +146,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
             seconds=answers.seconds,
             attributes=self.federation.attributes,
             times=self.federation.times,
-            grouping=self.grouping,
+            grouping=UsualGrouping(**msgspec.structs.asdict(self.grouping)),
         )
 
 

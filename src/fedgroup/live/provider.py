@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from typing import Any, Protocol
 
 from fedgroup.epsilon import Epsilon
@@ -27,34 +27,19 @@ from fedgroup.live.leaving import Leaving
 from fedgroup.live.logs import note_refusals
 from fedgroup.live.mending import Mending
 from fedgroup.live.plans import LivePlan, Roster
-from fedgroup.live.telling import TRUST as TRUST
+from fedgroup.live.settings import LiveSettings
 from fedgroup.live.telling import notes_of, trust_in, with_absent
 from fedgroup.messages import Answer, ExpectedError, RangeQuery
 from fedgroup.messages.asked import Check
 from fedgroup.messages.said import Checked
 from fedgroup.privacy.release import scales_of
-from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.settings import GroupingSettings
-from fedgroup.secure.round import MaskSettings
-from fedgroup.space import PublicMap
 from fedgroup.space.ranges import canonical_range
 from fedgroup.user import role as user
 
 log = logging.getLogger("fedgroup.provider")
 
 METHODS = ("dp", "fedgroup", "cohorts", "mpc")
-
-
-@dataclass(frozen=True)
-class LiveSettings:
-    """What the federation agreed on, and how long the provider waits."""
-
-    federation: str
-    public_map: PublicMap
-    protection: Protection
-    masks: MaskSettings = field(default_factory=MaskSettings)
-    cohort_size: int = 50
-    seconds: float = 10.0
 
 
 class AnswerStore(Protocol):

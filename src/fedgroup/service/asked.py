@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery, ProtocolViolation
-from fedgroup.live.config import MOST_SIDE, GroupingTable
-from fedgroup.live.provider import LiveSettings
+from fedgroup.live.config import MOST_SIDE
+from fedgroup.live.settings import LiveSettings, UsualGrouping
 from fedgroup.messages import Kind, Measure, RangeQuery
 from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.messages.wire_query import WireQuery
@@ -125,12 +125,12 @@ def require_noise(query: RangeQuery, settings: LiveSettings, *, masked: bool) ->
             require_shareable(scale, 1) if masked else require_drawable(scale)
 
 
-def grid_of(asked: PlanAsked, usual: GroupingTable) -> tuple[int, int]:
+def grid_of(asked: PlanAsked, usual: UsualGrouping) -> tuple[int, int]:
     """Return the columns and rows of the grid that owners are to be compared on."""
     return asked.columns or usual.columns, asked.rows or usual.rows
 
 
-def grouping_settings(asked: PlanAsked, usual: GroupingTable, protection: Protection) -> GroupingSettings:
+def grouping_settings(asked: PlanAsked, usual: UsualGrouping, protection: Protection) -> GroupingSettings:
     """Return how owners are to be grouped, or say what is wrong with it: nothing is spent on it."""
     with _as_invalid_query():
         require_drawable(scale_of_noise(protection.of_histogram(), Epsilon.of(asked.epsilon)))

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard
 from fedgroup.live.plans import LivePlan
-from fedgroup.live.provider import TRUST, LiveProvider
+from fedgroup.live.provider import LiveProvider
 from fedgroup.messages import RangeQuery
 from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.service.asked import (
@@ -22,7 +22,7 @@ from fedgroup.service.asked import (
 )
 from fedgroup.service.charged_work import ChargedWork, Order, Result
 from fedgroup.service.metrics import Metrics
-from fedgroup.service.offered import PlanTold, require_offered, told_settings
+from fedgroup.service.offered import plan_made, require_offered
 from fedgroup.service.problems import Problem
 from fedgroup.service.shown import ErrorShown, ExpectationShown, answer_facts
 from fedgroup.storage.provider_state import ProviderState, Question, User
@@ -68,7 +68,7 @@ class Questions:
             charge=float(query.epsilon),
             method=method,
             in_group=mode,
-            trust=TRUST[mode or "dp"].format(self._provider.settings.masks.colluders),
+            trust=self._provider.trust(plan),
             groups=groups,
             noises=noises,
             owners=len(self._provider.desk.present),
@@ -82,12 +82,12 @@ class Questions:
     async def regroup(self, user: User, asked: PlanAsked, *, key: str | None) -> Question:
         """Make a new plan, charged to the operator's allowance as it is to every owner's budget."""
         epsilon = Epsilon.of(asked.epsilon)
-        usual = told_settings(self._provider.settings).grouping
+        usual = self._provider.settings.grouping
         settings, grid = grouping_settings(asked, usual, self._provider.settings.protection), grid_of(asked, usual)
 
         async def work(_question: Question) -> Result:
             plan = await self._provider.regroup(settings, epsilon=epsilon, grid=grid, mode=asked.mode)
-            return PlanTold.made(plan, self._provider.desk.present).model_dump(mode="json")
+            return plan_made(plan, self._provider.desk.present).model_dump(mode="json")
 
         order = Order({PLAN: asked.model_dump(mode="json")}, epsilon, work, self._require_owners)
         return await self._work.run(user.name, order, key=key)

@@ -11,11 +11,11 @@ from fastapi.responses import PlainTextResponse
 from fedgroup.service.accounts import AnyUser, TheService, current_user, is_operator, watcher
 from fedgroup.service.handlers import documented
 from fedgroup.service.metrics import MEDIA_TYPE
-from fedgroup.service.offered import FederationTold
 from fedgroup.service.problems import Problem
 from fedgroup.service.questions import PLAN
 from fedgroup.service.shown import (
     BudgetShown,
+    FederationShown,
     GroupsShown,
     HealthShown,
     HistoryShown,
@@ -57,16 +57,17 @@ async def budget(user: AnyUser, service: TheService) -> BudgetShown:
 
 
 @router.get("/federation", dependencies=[Depends(current_user)])
-async def federation(service: TheService) -> FederationTold:
+async def federation(service: TheService) -> FederationShown:
     """Show what all parties agreed on, what can be asked about, and which methods can be used now."""
-    return FederationTold.by(service.provider)
+    return FederationShown.of(service.provider)
 
 
 @router.get("/owners", response_model_exclude_none=True)
 async def owners(user: AnyUser, service: TheService) -> OwnersShown:
     """Show how many owners are here; operators see their names."""
     present = service.provider.desk.present
-    return OwnersShown(present=len(present), names=sorted(present) if is_operator(user) else None)
+    names = (sorted(present), sorted(service.provider.desk.differing)) if is_operator(user) else (None, None)
+    return OwnersShown(present=len(present), names=names[0], differing=names[1])
 
 
 @router.get("/groups", response_model_exclude_none=True)

@@ -10,8 +10,7 @@ from fedgroup.service.accounts import Asker, Operator, TheService
 from fedgroup.service.asked import PlanAsked, QuestionAsked
 from fedgroup.service.calls import KEY
 from fedgroup.service.handlers import documented
-from fedgroup.service.offered import PlanTold
-from fedgroup.service.shown import AnswerShown, ExpectationShown
+from fedgroup.service.shown import AnswerShown, ExpectationShown, PlanShown
 
 _COMMON = ("unknown-token", "too-large", "too-slow", "invalid-query", "too-many-questions", "internal")
 _CHARGED = (
@@ -44,7 +43,7 @@ async def ask(
 
 
 @router.post("/plans", responses=documented(*_COMMON, *_CHARGED, "operators-only"))
-async def regroup(asked: PlanAsked, user: Operator, service: TheService, key: Key = None) -> PlanTold:
+async def regroup(asked: PlanAsked, user: Operator, service: TheService, key: Key = None) -> PlanShown:
     """Group all owners who are here anew; every one of them, and the operator's allowance, is charged `epsilon`."""
     question = await service.questions.regroup(user, asked, key=key)
-    return PlanTold.model_validate(question.answer)
+    return PlanShown.model_validate(question.answer)

@@ -142,6 +142,7 @@ class OwnersShown(_Shown):
 
     present: int
     names: list[str] | None = None
+    differing: list[str] | None = Field(None, description="whose files disagree with the provider's, for operators")
 
 
 class PlanShown(_Shown):
@@ -155,6 +156,7 @@ class PlanShown(_Shown):
     epsilon: float
     guarantee: str
     members: list[list[str]] | None = Field(None, description="for operators")
+    notes: list[str] = Field([], description="what may be wrong with it, if it was just made")
 
     @classmethod
     def of(cls, plan: LivePlan, present: set[str], *, with_members: bool) -> PlanShown:
@@ -169,6 +171,7 @@ class PlanShown(_Shown):
             epsilon=plan.epsilon,
             guarantee=plan.guarantee,
             members=[list(group.members) for group in plan.groups] if with_members else None,
+            notes=[],
         )
 
 
@@ -189,6 +192,8 @@ class FederationShown(_Shown):
     max_records: int | None
     methods: list[str]
     seconds: float
+    attributes: list[str] | None = Field(None, description="what can be summed; null where nobody said it")
+    times: bool | None = Field(None, description="whether records have times; null where nobody said it")
 
     @classmethod
     def of(cls, provider: LiveProvider) -> FederationShown:
@@ -203,6 +208,8 @@ class FederationShown(_Shown):
             max_records=protection.max_records,
             methods=[method for method in METHODS if method != "fedgroup" or provider.plan is not None],
             seconds=settings.seconds,
+            attributes=None if settings.attributes is None else list(settings.attributes),
+            times=settings.times,
         )
 
 

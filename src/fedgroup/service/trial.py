@@ -17,7 +17,6 @@ from fedgroup.live.stopping import stop_on_signals
 from fedgroup.live.trial import Trial
 from fedgroup.live.trial_owners import owner_processes
 from fedgroup.service.asked import PlanAsked, grid_of, grouping_settings
-from fedgroup.service.offered import told_settings
 from fedgroup.service.pages.examples import ExampleCity
 from fedgroup.service.pages.mounting import page_settings
 from fedgroup.service.provider_process import Serving, serving
@@ -65,7 +64,7 @@ async def run_trial(
 async def _grouped(up: Serving, epsilon: float) -> LivePlan:
     """Group as a request for a plan that says nothing but its price would."""
     price, settings = Epsilon.of(epsilon), up.provider.settings
-    asked, usual = PlanAsked.model_construct(epsilon=float(price)), told_settings(settings).grouping
+    asked, usual = PlanAsked.model_construct(epsilon=float(price)), settings.grouping
     chosen = grouping_settings(asked, usual, settings.protection)
     return await up.provider.regroup(chosen, epsilon=price, grid=grid_of(asked, usual))
 
