@@ -42,6 +42,9 @@ class Node:
     ledger: Ledger
     name: str = "me"
 
+    def agrees(self, message: Any) -> bool:
+        return True
+
     def prepare(self, sender: str, message: Any, *, waited_s: float) -> list[tuple[str, bytes]]:
         return [(sender, b"answer")]
 
