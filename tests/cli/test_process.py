@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 
@@ -41,7 +42,8 @@ def test_version_and_help_succeed():
 @pytest.mark.skipif(sys.platform == "win32", reason="signals work differently there")
 def test_an_interrupt_exits_with_130_and_one_line(tmp_path):
     demo = [*COMMAND, "demo", "--out", str(tmp_path / "pictures")]
-    with subprocess.Popen(demo, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    usual = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # whoever started the tests may have ignored it
+    with subprocess.Popen(demo, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=usual) as process:
         while not (tmp_path / "pictures").exists() and process.poll() is None:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
