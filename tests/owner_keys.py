@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import nacl.exceptions
 import nacl.public
+import nacl.signing
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.secure.pair_keys import OwnerKey
@@ -15,6 +16,7 @@ from fedgroup.secure.pair_keys import OwnerKey
 class Card:
     name: str
     exchange_key: bytes
+    tls_key: bytes
 
 
 class Keys:
@@ -25,7 +27,16 @@ class Keys:
         self._secret = nacl.public.PrivateKey.generate()
         self.owner_key = OwnerKey(bytes(self._secret))
         self.exchange_key = self.owner_key.public
-        self.der = name.encode() + b"|" + self.exchange_key
+        self._signer = nacl.signing.SigningKey.generate()
+        self.tls_key = bytes(self._signer.verify_key)
+        self.der = name.encode() + b"|" + self.exchange_key + self.tls_key
+
+    @property
+    def card(self) -> Card:
+        return Card(self.name, self.exchange_key, self.tls_key)
+
+    def sign(self, statement: bytes) -> bytes:
+        return bytes(self._signer.sign(statement).signature)
 
     def seal(self, to: Card, context: bytes, plain: bytes) -> bytes:
         return bytes(nacl.public.Box(self._secret, nacl.public.PublicKey(to.exchange_key)).encrypt(context + plain))
@@ -41,7 +52,7 @@ class Keys:
 
 
 def believed(der: bytes) -> Card:
-    name, _, key = der.partition(b"|")
-    if len(key) != 32:
+    name, _, keys = der.partition(b"|")
+    if len(keys) != 64:
         raise ProtocolViolation("not a certificate")
-    return Card(name.decode(), key)
+    return Card(name.decode(), keys[:32], keys[32:])

@@ -9,6 +9,7 @@ import pytest
 
 import fedgroup as fg
 from fedgroup.epsilon import Epsilon
+from fedgroup.owner.role import DataOwners
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
 from fedgroup.privacy.release import scale_of_noise
 from fedgroup.secure.mask_graph import mask_degree
@@ -141,7 +142,7 @@ def test_owners_are_compared_in_one_way_per_epoch_and_the_ledger_tells() -> None
 def test_large_groups_mask_densely_enough_for_their_colluders(colluders: int) -> None:
     """At the stated colluders and dropouts an honest member is cut off with a chance of at most 2^-40."""
     settings = MaskSettings(colluders, 0.1)
-    share = settings.bad_share_of(50)
+    share = settings.terms(50).bad_share
     degree = mask_degree(50, bad_share=share)
     assert share >= (colluders + 5) / 50
     assert degree == 49 or 50 * share**degree <= 2**-40
@@ -157,3 +158,16 @@ def test_answers_tell_how_many_noises_they_hold() -> None:
     asked = federation()
     assert asked.count(ALL, epsilon=0.1, method="cohorts", cohort_size=2).noises == 60
     assert asked.count(ALL, epsilon=0.1).noises == 60
+
+
+def test_no_mask_hides_two_answers_in_one_process(monkeypatch: pytest.MonkeyPatch):
+    """Were a round's id used again, the difference of two masked values would be that of two noises: small."""
+    heard: list[np.ndarray] = []
+    usual = DataOwners._masked
+    monkeypatch.setattr(DataOwners, "_masked", lambda *given: heard.append(found := usual(*given)) or found)
+    asked = federation(30)
+    for _ in range(2):
+        asked.count(ALL, epsilon=1, method="mpc", fresh=True)
+    first, second = (answers.values[:, 0] for answers in heard)
+    gap = (first - second).astype(np.int64)  # by chance, small with a probability of 30 * 2^-43
+    assert np.abs(gap).min() > 1 << 20

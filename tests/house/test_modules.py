@@ -11,7 +11,7 @@ import fedgroup
 
 SOURCE = Path(fedgroup.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
-LONGEST_MODULE = 350
+LONGEST_MODULE = 500
 LONGEST_FUNCTION = 60
 MEANINGLESS = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"}
 

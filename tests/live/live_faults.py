@@ -1,7 +1,8 @@
 """Sudden death at a chosen moment, and clocks that jump: put into live roles from outside, never part of them.
 
 An owner dies by "KIND MOMENT": while it handles a message of that kind, when the message is `received`, when its ledger
-has `charged`, when the reply is `made` but not committed, `kept` on disk, about to be sent (`sending`), or `sent`.
+is writing the charge (`charged`), when the reply is `made` but not kept, `kept` on disk, about to be sent (`sending`),
+or `sent`.
 A provider dies by "KIND MOMENT" when it is about to send a message of that kind (`sending`), has `sent` it or `heard`
 one, and `before` or `after` a step of its accounts: begin, keep, finish. Both live on until a file is there.
 """
@@ -20,19 +21,20 @@ from typing import Any
 
 import msgspec
 
+from fedgroup.live.channels import ProviderChannels
 from fedgroup.live.replies import Switchboard
 from fedgroup.owner.node import OwnerNode
 from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.transport.backoff import Backoff
-from fedgroup.transport.mqtt import MqttOwnerLink, MqttProviderLink
+from fedgroup.transport.mqtt import MqttOwnerLink
 
 
 def owner_dies(at: str, once: Path) -> None:
     """Make this process end at a moment of its owner's work."""
     kind, moment = at.split()
     now = SimpleNamespace(kind="")
-    receive, charge, reply, send = OwnerNode.prepare, OwnerLedger._write, OwnerLedger.reply_once, MqttOwnerLink.send
+    receive, charge, keep, send = OwnerNode.prepare, OwnerLedger._write, OwnerLedger.keep_reply, MqttOwnerLink.send
 
     def reached(this: str) -> None:
         if (now.kind, this) == (kind, moment):
@@ -48,13 +50,9 @@ def owner_dies(at: str, once: Path) -> None:
         reached("charged")
         return charged
 
-    def replying(self: Any, round_id: bytes, charges: Any, make: Callable[[], bytes], *, snapshot: str) -> bytes:
-        def making() -> bytes:
-            made = make()
-            reached("made")
-            return made
-
-        kept = reply(self, round_id, charges, making, snapshot=snapshot)
+    def keeping(self: Any, round_id: bytes, reply: bytes) -> bytes:
+        reached("made")
+        kept = keep(self, round_id, reply)
         reached("kept")
         return kept
 
@@ -64,14 +62,14 @@ def owner_dies(at: str, once: Path) -> None:
         reached("sent")
 
     _put(OwnerNode, prepare=receiving)
-    _put(OwnerLedger, _write=charging, reply_once=replying)
+    _put(OwnerLedger, _write=charging, keep_reply=keeping)
     _put(MqttOwnerLink, send=sending)
 
 
 def provider_dies(at: str, once: Path) -> None:
     """Make this process end at a moment of its provider's work."""
     kind, moment = at.split()
-    send, deliver = MqttProviderLink.send_many, Switchboard.deliver
+    send, deliver = ProviderChannels.send_many, Switchboard.deliver
 
     async def sending(self: Any, messages: Any) -> None:
         found = list(messages)
@@ -87,7 +85,7 @@ def provider_dies(at: str, once: Path) -> None:
         if (type(message).__name__, "heard") == (kind, moment):
             _die(once)
 
-    _put(MqttProviderLink, send_many=sending)
+    _put(ProviderChannels, send_many=sending)
     _put(Switchboard, deliver=delivering)
     if kind in ("begin", "keep", "finish"):
         _put(ProviderState, **{kind: _deadly(getattr(ProviderState, kind), moment, once)})

@@ -13,10 +13,12 @@ from live_world import PRECISE, World, count, until
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.identity import Identity, Trust
+from fedgroup.live.channels import OwnerChannel
 from fedgroup.live.running import RunningProvider, running_provider
 from fedgroup.messages.asked import Ask, Check
 from fedgroup.messages.said import Letter, Masked, Noisy, Presence, Ready
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.secure.channel import HELLO
 from fedgroup.transport.codec import decode, encode
 from fedgroup.transport.connection import BrokerAddress, Connection
 from fedgroup.transport.links import MOST_BYTES
@@ -34,7 +36,11 @@ class Intruder:
         self.agreed = world.agreed
         self.value = 1 << (world.owners - 1)
         self.identity = Identity.load(world.owner_folder(self.name) / "identity")
-        tls = self.identity.client_context(Trust.load(world.folder / "authority"))
+        trust = Trust.load(world.folder / "authority")
+        self.channel = OwnerChannel(
+            None, self.identity, agreed=self.agreed, verify_provider=lambda der: trust.verify(der, role="provider")
+        )
+        tls = self.identity.client_context(trust)
         self.address = BrokerAddress("127.0.0.1", world.broker_port, tls)
         self.heard: list[Any] = []
         self.connection: Connection | None = None
@@ -55,12 +61,18 @@ class Intruder:
 
     def say(self, message: Any) -> None:
         """Say something in its own name."""
-        data = message if isinstance(message, bytes) else encode(message)
-        self.connection.publish(TOPICS.say(self.name), data)
+        self.publish(self.channel.sealed(message if isinstance(message, bytes) else encode(message)))
+
+    def publish(self, payload: bytes) -> None:
+        """Send bytes where this owner may speak."""
+        self.connection.publish(TOPICS.say(self.name), payload)
 
     def _hear(self, topic: str, payload: bytes) -> None:
         with suppress(Exception):
-            message = decode(payload, (Ask, Check))
+            if payload.startswith(HELLO):
+                self.publish(self.channel.greeting(payload))
+                return
+            message = decode(self.channel.opened(payload), (Ask, Check))
             self.heard.append(message)
             self._then(self, message)
 
@@ -107,6 +119,8 @@ def test_malformed_oversized_foreign_replayed_and_early_messages_change_nothing(
         right = encode(Noisy(ask.round, [intruder.value], [0]))
         for wrong in wrong_answers(intruder, ask, right):
             intruder.say(wrong)
+            intruder.publish(wrong if isinstance(wrong, bytes) else encode(wrong))
+        intruder.publish(b"\3" + os.urandom(60))
         intruder.say(right)
 
     async def story() -> None:

@@ -13,16 +13,17 @@ from live_world import PATIENCE_S, PRECISE, World, count, until
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.identity import Authority, Identity, Trust
+from fedgroup.live.channels import ProviderChannels
 from fedgroup.live.trial import _issue
 from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
 from fedgroup.messages.live import FromOwner
-from fedgroup.messages.said import Accepted, Letter, Masked, Noisy, Presence, Ready, Refused, Sealed
+from fedgroup.messages.said import Accepted, Letter, Masked, Noisy, Presence, Ready, Refused, Revealed, Sealed
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.space import Circle
 from fedgroup.transport.codec import decode, encode
 from fedgroup.transport.connection import BrokerAddress, Connection
-from fedgroup.transport.links import MOST_BYTES
+from fedgroup.transport.links import MOST_MESSAGE
 from fedgroup.transport.mqtt import MqttProviderLink
 from fedgroup.transport.topics import Topics
 
@@ -33,7 +34,7 @@ WORD = 1 << 64
 class Puppeteer:
     """A provider's certificate and its link, in the hands of a test."""
 
-    def __init__(self, world: World, link: MqttProviderLink) -> None:
+    def __init__(self, world: World, link: ProviderChannels) -> None:
         self.world = world
         self.link = link
         self.said: dict[str, list[bytes]] = {name: [] for name in world.names}
@@ -79,10 +80,9 @@ class Puppeteer:
         """Form a group by the book."""
         roster = self.certificates(*names)
         accepted = [await self.reply_to(n, Offer(plan, mode, roster, p, 1, dropouts)) for p, n in enumerate(names)]
-        commitments = [each.commitment for each in accepted]
-        numbers = [(await self.reply_to(name, Reveal(plan, commitments))).number for name in names]
+        revealed = [await self.reply_to(name, Reveal.of(plan, accepted)) for name in names]
         for name in names:
-            assert isinstance(await self.reply_to(name, Seal(plan, numbers)), Sealed)
+            assert isinstance(await self.reply_to(name, Seal.of(plan, revealed)), Sealed)
 
 
 @asynccontextmanager
@@ -93,7 +93,7 @@ async def pulling_strings(world: World, *, without: tuple[str, ...] = ()) -> Asy
     identity, trust = Identity.load(world.folder / "provider"), Trust.load(world.folder / "authority")
     address = BrokerAddress("127.0.0.1", world.broker_port, identity.client_context(trust))
     async with MqttProviderLink(topics=TOPICS, broker=address) as link:
-        provider = Puppeteer(world, link)
+        provider = Puppeteer(world, ProviderChannels(link, identity, verify_owner=trust.verify))
         listening = asyncio.create_task(provider.listen())
         await provider.until_here([name for name in world.names if name not in without])
         try:
@@ -170,19 +170,26 @@ def test_what_comes_in_another_order_is_refused(world_of: Callable[..., World]) 
         async with pulling_strings(world) as provider:
             roster = provider.certificates(a, b, c)
             assert await provider.reason(a, Go(new(), [0, 1, 2])) == "round"
-            assert await provider.reason(a, Reveal("p", [bytes(32)] * 3)) == "plan"
-            assert await provider.reason(a, Seal("p", [bytes(32)] * 3)) == "plan"
+            ghosts = [Accepted("p", bytes(32), bytes(64))] * 3
+            assert await provider.reason(a, Reveal.of("p", ghosts)) == "plan"
+            assert await provider.reason(a, seal_of_nobody("p")) == "plan"
             accepted = await provider.reply_to(a, Offer("p", "masked", roster, 0))
             assert isinstance(accepted, Accepted)
-            assert await provider.reason(a, Seal("p", [bytes(32)] * 3)) == "protocol"
+            assert await provider.reason(a, seal_of_nobody("p")) == "protocol"
             assert await provider.reason(a, ask(new(), "p")) == "plan"
-            assert await provider.reason(a, Reveal("p", [accepted.commitment, bytes(32)])) == "protocol"
-            await provider.reply_to(a, Reveal("p", [accepted.commitment, bytes(32), bytes(32)]))
-            assert await provider.reason(a, Seal("p", [bytes(32)] * 3)) == "protocol"
+            assert await provider.reason(a, Reveal.of("p", [accepted, ghosts[0]])) == "protocol"
+            assert await provider.reason(a, Reveal.of("p", [accepted, *ghosts[:2]])) == "protocol"
+            others = [await provider.reply_to(n, Offer("p", "masked", roster, p)) for p, n in ((1, b), (2, c))]
+            assert isinstance(await provider.reply_to(a, Reveal.of("p", [accepted, *others])), Revealed)
+            assert await provider.reason(a, seal_of_nobody("p")) == "protocol"
             assert await provider.reason(a, ask(new(), "p")) == "plan"
             assert set(world.all_spent().values()) == {0}
 
     asyncio.run(story())
+
+
+def seal_of_nobody(plan: str) -> Seal:
+    return Seal(plan, [bytes(32)] * 3, [bytes(64)] * 3)
 
 
 def test_rosters_cannot_change_and_hold_certified_owners_only(world_of: Callable[..., World]) -> None:
@@ -245,12 +252,12 @@ def test_malformed_oversized_and_foreign_messages_neither_stop_an_owner_nor_cost
         async with pulling_strings(world, without=(other,)) as provider:
             right, long = encode(provider.agreeing(ask(new()))), "é" * 64
             silent = [
-                *(b"", b"\xc1", right[:-1], right + b"\0", os.urandom(500), b"\x81" * 9_000, bytes(MOST_BYTES)),
+                *(b"", b"\xc1", right[:-1], right + b"\0", os.urandom(500), b"\x81" * 9_000, bytes(MOST_MESSAGE)),
                 *(encode(Noisy(new(), [1], [0])), encode(Presence(a, here=False)), right.replace(b"Ask", b"Aks")),
             ]
             for wrong in silent:
                 await provider.link.send(a, wrong)
-            refused = [Reveal(long, []), Seal(long, []), Offer(long, "masked", [b"?"], 0), ask(new(), long),
+            refused = [Reveal(long, [], []), Seal(long, [], []), Offer(long, "masked", [b"?"], 0), ask(new(), long),
                        relay(b""), relay(b"frame"), Offer("p", "trusted", [b"?"] * 2_000, 1_999)]  # fmt: skip
             for wrong in refused:
                 assert await provider.reason(a, wrong) in ("protocol", "plan", "members", "budget")

@@ -24,7 +24,7 @@ MASKED = [("cohorts", f"Ask {moment}") for moment in ("received", "sending", "se
 ]
 TRUSTED = [("fedgroup", f"Ask {moment}") for moment in ("made", "kept", "sent")]
 LEADING = [("fedgroup", f"Go {moment}") for moment in ("received", "made", "kept", "sent")]
-PAID = ("kept", "sending", "sent")
+PAID = ("made", "kept", "sending", "sent")
 
 
 async def ask(up: RunningProvider, method: str) -> Answer | None:
@@ -111,7 +111,7 @@ def test_an_owner_killed_while_it_describes_itself_paid_for_what_left(world_of: 
         victim = world.names[0]
         async with running_provider(world.config) as up:
             world.start_owners(without=(victim,))
-            for at, paid in (("Describe made", 0), ("Describe kept", SETUP.nano)):
+            for at, paid in (("Describe charged", 0), ("Describe made", SETUP.nano), ("Describe kept", SETUP.nano)):
                 before = world.spent(victim)
                 world.start(victim, dies=at)
                 await until(lambda: len(up.provider.desk.present) == world.owners)

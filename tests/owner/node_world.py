@@ -36,6 +36,7 @@ class FakeSilo:
     attributes: tuple[str, ...] = ("fare",)
     has_time: bool = False
     version: str = "1"
+    away: bool = False
     broken: bool = False
     asked: int = 0
 
@@ -49,6 +50,8 @@ class FakeSilo:
         return {part: {"count": self.count, "sum": self.total}[part] for part in query.parts}
 
     def snapshot(self) -> str:
+        if self.away:
+            raise SiloUnavailable("the database is away")
         return self.version
 
 
@@ -94,6 +97,5 @@ def grouped(owners: list[Owner], mode: str, *, plan: str = "p", dropouts: int = 
     ders = [owner.identity.der for owner in owners]
     accepted = [owner.only(Offer(plan, mode, ders, i, 1, dropouts)) for i, owner in enumerate(owners)]
     assert all(isinstance(each, Accepted) for each in accepted)
-    commitments = [each.commitment for each in accepted]
-    numbers = [owner.only(Reveal(plan, commitments)).number for owner in owners]
-    assert all(isinstance(owner.only(Seal(plan, numbers)), Sealed) for owner in owners)
+    revealed = [owner.only(Reveal.of(plan, accepted)) for owner in owners]
+    assert all(isinstance(owner.only(Seal.of(plan, revealed)), Sealed) for owner in owners)

@@ -25,6 +25,7 @@ from fedgroup.messages.said import (
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.owner.node import PROVIDER, OwnerNode
 from fedgroup.owner.policy import Policy
+from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.noise import SeededNoise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.space import Circle, Rectangle
@@ -64,7 +65,7 @@ def test_a_round_has_one_reply_for_ever_and_is_charged_once(owner_of: Callable[.
         ({"smallest_radius": 1.0}, ask(range=Rectangle(1, 1, 9, 2)), "radius"),
         ({"paused": True}, ask(), "paused"),
         ({"cap": 0.4}, ask(), "budget"),
-        ({"silo": FakeSilo(broken=True)}, ask(), "silo"),
+        ({"silo": FakeSilo(away=True)}, ask(), "silo"),
         ({}, ask(plan="unknown"), "plan"),
         ({}, ask(since=5), "attribute"),
         ({}, ask(range=Circle(50, 50, 1)), "protocol"),
@@ -124,17 +125,23 @@ def test_a_live_owner_refuses_noise_that_is_not_private(owner_of: Callable[..., 
         )  # fmt: skip
 
 
-def test_a_reply_that_cannot_be_made_leaves_no_charge(tmp_path: Path) -> None:
-    from fedgroup.privacy.budget import Charge
+def test_what_was_counted_stays_charged_whatever_came_of_it(owner_of: Callable[..., Owner]) -> None:
+    owner = owner_of()
+    owner.silo.broken = True
+    assert owner.only(ask()).reason == "failed"
+    assert (owner.ledger.spent(), owner.ledger.kept_reply(b"r" * 16)) == (Epsilon.of(0.5), b"")
+    owner.silo.broken = False
+    assert owner.only(ask()).reason == "failed"  # a round is answered once or never
+    assert owner.ledger.spent() == Epsilon.of(0.5)
 
-    ledger = OwnerLedger(tmp_path / "l.db")
-    with pytest.raises(RuntimeError):
-        ledger.reply_once(b"r", [Charge(Epsilon.of(1), "query", "?")], _fails, snapshot="1")
-    assert (ledger.spent(), ledger.kept_reply(b"r")) == (Epsilon(0), None)
 
-
-def _fails() -> bytes:
-    raise RuntimeError
+def test_a_round_is_charged_once_and_its_first_reply_stays(tmp_path: Path) -> None:
+    ledger, charge = OwnerLedger(tmp_path / "l.db"), Charge(Epsilon.of(1), "query", "?")
+    assert ledger.kept_reply(b"r") is None
+    assert [ledger.begin_round(b"r", [charge], snapshot="1") for _ in range(2)] == [True, False]
+    assert ledger.kept_reply(b"r") == b""
+    assert [ledger.keep_reply(b"r", reply) for reply in (b"first", b"second")] == [b"first", b"first"]
+    assert ledger.spent() == Epsilon.of(1)
 
 
 def test_a_ledger_belongs_to_one_owner_and_is_for_its_eyes_only(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -138,15 +139,17 @@ def test_rosters_are_verified_before_anything_is_agreed(owner_of: Callable[..., 
 def test_numbers_that_do_not_fit_their_commitments_seal_nothing(owner_of: Callable[..., Owner]) -> None:
     owners = [owner_of(f"o{i}") for i in range(3)]
     ders = [owner.identity.der for owner in owners]
-    commitments = [o.only(Offer("p", "masked", ders, i)).commitment for i, o in enumerate(owners)]
-    assert owners[0].only(Reveal("p", commitments[:2])).reason == "protocol"
-    assert owners[0].only(Reveal("p", commitments[::-1])).reason == "protocol"
-    numbers = [o.only(Reveal("p", commitments)) for o in owners]
+    accepted = [o.only(Offer("p", "masked", ders, i)) for i, o in enumerate(owners)]
+    assert owners[0].only(Reveal.of("p", accepted[:2])).reason == "protocol"
+    assert owners[0].only(Reveal.of("p", accepted[::-1])).reason == "protocol"
+    numbers = [o.only(Reveal.of("p", accepted)) for o in owners]
     assert all(isinstance(each, Revealed) for each in numbers)
-    assert owners[0].only(Reveal("p", [*commitments[:2], bytes(32)])).reason == "protocol"
-    assert owners[0].only(Seal("p", [numbers[0].number, numbers[1].number, bytes(32)])).reason == "protocol"
+    other = replace(accepted[2], commitment=bytes(32))
+    assert owners[0].only(Reveal.of("p", [*accepted[:2], other])).reason == "protocol"
+    wrong = replace(numbers[2], number=bytes(32))
+    assert owners[0].only(Seal.of("p", [*numbers[:2], wrong])).reason == "protocol"
     assert owners[0].only(ask(plan="p")).reason == "plan"
-    assert isinstance(owners[0].only(Seal("p", [each.number for each in numbers])), Sealed)
+    assert isinstance(owners[0].only(Seal.of("p", numbers)), Sealed)
     assert isinstance(owners[0].only(ask(plan="p")), Ready)
     assert owners[0].say(Leave("p")) == []
     assert owners[0].only(ask(round_id=b"z" * 16, plan="p")).reason == "plan"

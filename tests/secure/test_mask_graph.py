@@ -13,9 +13,12 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
+from fedgroup.federation.methods import COHORT_SIZE
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.secure.mask_graph import (
+    ALL_PAIRS,
     commitment,
+    failure_chance,
     mask_degree,
     mask_edges,
     public_seed,
@@ -55,14 +58,23 @@ def test_a_million_owners_have_the_specified_degree(bad_share, degree):
     assert mask_degree(10**6, bad_share=bad_share) == degree
 
 
-def test_the_degree_is_even_and_never_more_than_everybody():
-    assert [mask_degree(n, bad_share=0.2) for n in (1, 2, 3, 19, 20, 21, 22, 99)] == [0, 1, 2, 18, 19, 20, 20, 22]
+def test_groups_of_the_default_cohort_and_a_little_more_mask_all_pairs():
+    assert COHORT_SIZE < ALL_PAIRS
+    assert [mask_degree(n, bad_share=0.2) for n in (1, 2, 3, 22, 50, 64)] == [0, 1, 2, 21, 49, 63]
+    assert [failure_chance(n, bad_share=0.2) for n in (22, COHORT_SIZE, ALL_PAIRS)] == [0, 0, 0]
+
+
+def test_the_degree_of_larger_groups_is_even_and_never_more_than_everybody():
+    assert [mask_degree(n, bad_share=0.2) for n in (65, 99, 1000, 2000)] == [20, 22, 22, 22]
+    assert mask_degree(1000, bad_share=0.2, failure=2.0**-52) == 28
+    assert mask_degree(70, bad_share=0.9) == 69
+    assert failure_chance(1000, bad_share=0.2) == 2.0**-40
     assert mask_degree(500, bad_share=1) == 499
     assert mask_degree(500, bad_share=0) == 2
 
 
 @pytest.mark.parametrize("bad_share", [0.05, 0.1, 0.2, 0.33, 0.5])
-@pytest.mark.parametrize("members", [22, 30, 50, 64, 80, 100, 200, 400])
+@pytest.mark.parametrize("members", [65, 80, 100, 200, 400])
 def test_all_sets_together_are_cut_off_less_often_than_2_to_the_minus_40(members, bad_share):
     degree, bad = mask_degree(members, bad_share=bad_share), math.floor(bad_share * members)
     if degree == members - 1 or bad == 0:
@@ -118,14 +130,14 @@ def test_the_same_seed_gives_the_same_graph_and_another_another():
 
 
 def test_every_pair_is_joined_equally_often():
-    members, seeds = 40, 500
+    members, seeds = ALL_PAIRS + 1, 500
     count = np.zeros((members, members))
     for seed in range(seeds):
         count[mask_edges(one_group(members), seed=b"%d" % seed, bad_share=0.01)] += 1
     joined = count[np.triu_indices(members, 1)]
     share = joined.mean() / seeds
-    # Each of 780 binomial counts lies within 6.2 standard deviations but for a chance of 780 * 6e-10 < FALSE_ALARM.
-    assert np.abs(joined - seeds * share).max() < 6.2 * math.sqrt(seeds * share * (1 - share))
+    # Each of 2,080 binomial counts lies within 6.4 standard deviations but for a chance of 2,080 * 2e-10 < FALSE_ALARM.
+    assert np.abs(joined - seeds * share).max() < 6.4 * math.sqrt(seeds * share * (1 - share))
 
 
 def test_shuffling_makes_all_orders_equally_likely():

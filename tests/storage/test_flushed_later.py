@@ -106,14 +106,19 @@ def test_closing_flushes(ledger: OwnerLedger) -> None:
         assert books.execute("SELECT nano FROM spent_by_all").fetchone() == (1,)
 
 
+def answer(ledger: OwnerLedger, reply: bytes) -> bytes:
+    ledger.begin_round(b"r", [ONE], snapshot="1")
+    return ledger.keep_reply(b"r", reply)
+
+
 def test_a_kept_reply_is_unflushed_for_another_process_may_just_have_written_it(ledger: OwnerLedger) -> None:
     other = OwnerLedger(ledger.path, flushed_later=True)
-    other.reply_once(b"r", [ONE], lambda: b"said", snapshot="1")
+    answer(other, b"said")
     assert not ledger.unflushed
     assert ledger.kept_reply(b"r") == b"said"
     assert ledger.unflushed
     ledger.flush()
-    assert ledger.reply_once(b"r", [ONE], lambda: b"other", snapshot="1") == b"said"
+    assert answer(ledger, b"other") == b"said"
     assert ledger.unflushed
     other.close()
 
@@ -141,7 +146,7 @@ def test_what_a_process_left_in_the_log_is_moved_to_the_file_before_anything_is_
 ) -> None:
     path = tmp_path / "ledger.db"
     left = OwnerLedger(path, flushed_later=True)
-    left.reply_once(b"r", [ONE], lambda: b"said", snapshot="1")
+    answer(left, b"said")
     for end in ("", "-wal"):  # as it is found after kill -9
         (tmp_path / f"copy.db{end}").write_bytes(Path(f"{path}{end}").read_bytes())
     left.close()

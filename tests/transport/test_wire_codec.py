@@ -20,7 +20,7 @@ from fedgroup.messages.said import Described, Noisy, Presence, Relayed
 from fedgroup.messages.wire_query import WireQuery, WireRange
 from fedgroup.transport import codec
 from fedgroup.transport.codec import decode, encode
-from fedgroup.transport.links import MOST_BYTES
+from fedgroup.transport.links import MOST_MESSAGE
 
 ALL = tuple(WIRE.values())
 ROUND = b"0123456789abcdef"
@@ -31,6 +31,8 @@ TEXT = st.text(min_size=1, max_size=12)
 SPECIAL: dict[tuple[str, str], st.SearchStrategy[Any]] = {
     ("Offer", "mode"): st.sampled_from(["trusted", "masked"]),
     ("Offer", "position"): st.just(0),
+    ("Reveal", "commitments"): st.just([bytes(32), bytes(range(32))]),
+    ("Seal", "numbers"): st.just([bytes(32), bytes(range(32))]),
     ("Offer", "certificates"): st.lists(st.binary(max_size=40), min_size=1, max_size=4),
     ("Go", "positions"): st.lists(st.integers(0, 99), unique=True, max_size=5).map(sorted),
     ("Refused", "reason"): st.sampled_from(["budget", "silo"]),
@@ -48,8 +50,8 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "session": st.binary(min_size=16, max_size=16),
     "commitment": st.binary(min_size=32, max_size=32),
     "number": st.binary(min_size=32, max_size=32),
-    "commitments": st.lists(st.binary(min_size=32, max_size=32), max_size=4),
-    "numbers": st.lists(st.binary(min_size=32, max_size=32), max_size=4),
+    "signature": st.binary(min_size=64, max_size=64),
+    "signatures": st.lists(st.binary(min_size=64, max_size=64), min_size=2, max_size=2),
     "words": st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=2),
     "sums": st.lists(WORDS, min_size=1, max_size=2),
     "counts": st.lists(WORDS, min_size=1, max_size=50),
@@ -180,10 +182,10 @@ def test_a_repeated_field_is_refused() -> None:
 
 def test_a_message_that_is_too_long_is_refused_at_both_ends() -> None:
     frame = bytes(1 << 19)
-    with pytest.raises(ProtocolViolation, match=str(MOST_BYTES)):
+    with pytest.raises(ProtocolViolation, match=str(MOST_MESSAGE)):
         encode(Relayed(ROUND, [frame, frame]))
-    with pytest.raises(ProtocolViolation, match=str(MOST_BYTES)):
-        decode(bytes(MOST_BYTES + 1), ALL)
+    with pytest.raises(ProtocolViolation, match=str(MOST_MESSAGE)):
+        decode(bytes(MOST_MESSAGE + 1), ALL)
 
 
 def test_whole_numbers_travel_as_the_fractions_they_stand_for() -> None:

@@ -7,7 +7,8 @@ reference_s   an echo by aiomqtt, the usual client, where it is installed; measu
 own_echo_s    an echo over our own connections, which are faster
 kept_echo_s   that, with one durable row written by every owner first
 
-The latter two and questions take turns, so that whatever else the machine does burdens all.
+The latter two and questions take turns, so that whatever else the machine does burdens all. Questions and our own
+echoes are sealed from end to end; the first row tells what that alone costs.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from fedgroup.bench.measuring import Row
+from fedgroup.bench.measuring import Row, median_seconds, peak_mb
 
 if TYPE_CHECKING:
     from fedgroup.bench.live_sides import Timed
+
+
+_ANSWERS = 1_000
 
 
 def missing() -> str | None:
@@ -38,9 +42,38 @@ def measure(*, quick: bool) -> Iterator[Row]:
     cases = [(6 if quick else 100, broker) for broker in ("embedded", *outside)]
     cases += [] if quick else [(1_000, broker) for broker in ("embedded", *outside)]
     allow_open_files()
+    yield _sealing(repeats=3 if quick else 31)
     for owners, broker in cases:
         for timed in measure_federation(owners, broker, repeats=3 if quick else 15):
             yield _row(timed, owners, broker)
+
+
+def _sealing(*, repeats: int) -> Row:
+    """Time 1,000 answers sealed by their owners and opened by the provider, against the least that proves a sender."""
+    import hmac
+
+    from fedgroup.secure.channel import binding, owners_side, providers_side
+    from fedgroup.secure.pair_keys import OwnerKey
+
+    own, theirs, fresh, their_fresh = (OwnerKey.fresh() for _ in range(4))
+    bound = binding(b"bench")
+    provider = providers_side(own, fresh, owner=theirs.public, owners_fresh=their_fresh.public, bound=bound)
+    owner = owners_side(theirs, their_fresh, provider=own.public, providers_fresh=fresh.public, bound=bound)
+    said, key = bytes(150), bytes(32)
+
+    def sealed() -> None:
+        for _ in range(_ANSWERS):
+            provider.open(owner.seal(said))
+
+    def tagged() -> None:
+        for _ in range(_ANSWERS):
+            hmac.compare_digest(hmac.digest(key, said, "sha256"), hmac.digest(key, said, "sha256"))
+
+    ours_s, reference_s = median_seconds(sealed, repeats=repeats), median_seconds(tagged, repeats=repeats)
+    more = {"microseconds_each": ours_s / _ANSWERS * 1e6}
+    return Row(
+        f"{_ANSWERS:,} answers sealed and opened", ours_s, peak_mb(), "HMAC-SHA256 at both ends", reference_s, more
+    )
 
 
 def _row(timed: Timed, owners: int, broker: str) -> Row:

@@ -17,6 +17,7 @@ USUAL_NOTE = "records outside the domain are not counted"
 _FIELDS = (
     "kind", "value", "interval", "confidence", "epsilon", "method", "in_group", "trust", "groups", "noises", "owners",
     "heard", "missing", "private", "seconds", "stored", "charged", "asked_at", "notes", "refused", "absent",
+    "delta",
 )  # fmt: skip
 
 

@@ -56,7 +56,7 @@ def init(
 @grouped
 def request(
     name: Annotated[str, argument("your name: lower-case letters, digits, - and _", "NAME")],
-    role: Annotated[str, option(OPTIONS, "--role", "owner or provider", "ROLE")],
+    role: Annotated[str, option(OPTIONS, "--role", "owner, provider or broker", "ROLE")],
     out: Annotated[Path, option(OPTIONS, "--out", "the folder for your keys, which stay there", "FOLDER")],
     output: OutputOptions,
     host: _Hosts = None,
@@ -147,12 +147,12 @@ def list_(
 
 
 def _asked(out: Path, name: str, role: str, hosts: list[str] | None) -> Request:
-    from fedgroup.identity.naming import role_called
+    from fedgroup.identity.naming import SERVING, role_called
     from fedgroup.identity.own import write_request
     from fedgroup.identity.requests import LOCAL_HOSTS
 
     meant = role_called(role)
-    default = LOCAL_HOSTS if meant == "provider" else ()
+    default = LOCAL_HOSTS if meant in SERVING else ()
     return write_request(out, name, meant, hosts=hosts or default)
 
 

@@ -66,6 +66,7 @@ class Method:
             "groups": self.partition.groups,
             "noises": 0 if self.name == "exact" else self.noises,
             "owners": self.partition.owners,
+            "delta": 0.0 if self.terms.masked is None else self.terms.masked.delta,
         }
 
     @property

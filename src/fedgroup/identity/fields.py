@@ -25,8 +25,9 @@ FEDERATION, ROLE, NAME = NameOID.ORGANIZATION_NAME, NameOID.ORGANIZATIONAL_UNIT_
 USES: dict[Role, list[x509.ObjectIdentifier]] = {
     "owner": [ExtendedKeyUsageOID.CLIENT_AUTH],
     "provider": [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH],
+    "broker": [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH],
 }
-"""What TLS lets a role do: only a provider can serve."""
+"""What TLS lets a role do: owners cannot serve; brokers of a cluster also call each other."""
 
 FAULTS = (
     ValueError,

@@ -10,12 +10,15 @@ from typing import Literal, get_args
 from fedgroup.errors import InvalidInput
 from fedgroup.messages.limits import MOST_NAME
 
-Role = Literal["owner", "provider"]
+Role = Literal["owner", "provider", "broker"]
 ROLES: tuple[Role, ...] = get_args(Role)
+SERVING: tuple[Role, ...] = ("provider", "broker")
+"""The roles that listen; a broker carries messages and asks nobody anything."""
+
 MOST_HOSTS = 20
 
-# Links address the provider by this word, so no owner is called so.
-_NOT_AN_OWNER = "provider"
+# Links address the provider by this word, and mosquitto tells it from others by it, so nobody else is called so.
+_PROVIDER_ONLY = "provider"
 _NAME = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{MOST_NAME - 1}}}")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
 
@@ -40,14 +43,15 @@ def role_called(word: str) -> Role:
 def require_party(name: str, role: str) -> None:
     """Refuse a name that a party of that role may not have."""
     require_name(name)
-    if role_called(role) == "owner" and name == _NOT_AN_OWNER:
-        raise InvalidInput(f"an owner cannot be called {name!r}: that is who it speaks to; choose another name")
+    if role_called(role) != "provider" and name == _PROVIDER_ONLY:
+        article = "an" if role == "owner" else "a"
+        raise InvalidInput(f"{article} {role} cannot be called {name!r}: that is who it speaks to; choose another name")
 
 
 def require_hosts(hosts: Sequence[str], role: Role) -> None:
     """Refuse hosts that are neither addresses nor plain names, and any host of an owner: owners do not serve."""
-    if (role == "provider") != bool(hosts):
-        raise InvalidInput("a provider's certificate names the hosts it serves at; an owner's names none")
+    if (role in SERVING) != bool(hosts):
+        raise InvalidInput("a provider's or broker's certificate names the hosts it serves at; an owner's names none")
     if len(hosts) > MOST_HOSTS:
         raise InvalidInput(f"a certificate names at most {MOST_HOSTS} hosts, got {len(hosts)}")
     for host in hosts:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
@@ -35,24 +36,25 @@ EXCHANGE_KEY_FILE = "exchange.key"
 class Identity:
     """Who one is: what the provider and other owners see (`certificate`), and what nobody sees."""
 
-    __slots__ = ("_owner_key", "certificate", "folder")
+    __slots__ = ("_owner_key", "_signer", "certificate", "folder")
 
-    def __init__(self, folder: Path, certificate: Certificate, owner_key: OwnerKey) -> None:
+    def __init__(self, folder: Path, certificate: Certificate, owner_key: OwnerKey, signer: Ed25519PrivateKey) -> None:
         if certificate.exchange_key != owner_key.public:
             raise InvalidInput(f"{folder / CERTIFICATE_FILE} was issued for other keys than those beside it")
+        if certificate.tls_key != signer.public_key().public_bytes_raw():
+            raise InvalidInput(f"{folder / CERTIFICATE_FILE} was issued for another key than {folder / TLS_KEY_FILE}")
         self.folder = folder
         self.certificate = certificate
         self._owner_key = owner_key
+        self._signer = signer
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Identity:
         """Return the identity in a folder, if its certificate and keys belong together."""
         place = Path(folder)
         certificate = certificate_in(place / CERTIFICATE_FILE)
-        tls_key = tls_key_in(read_private(place / TLS_KEY_FILE))
-        if certificate.tls_key != tls_key.public_key().public_bytes_raw():
-            raise InvalidInput(f"{place / CERTIFICATE_FILE} was issued for another key than {place / TLS_KEY_FILE}")
-        return cls(place, certificate, OwnerKey(exchange_key_in(read_private(place / EXCHANGE_KEY_FILE))))
+        signer = tls_key_in(read_private(place / TLS_KEY_FILE))
+        return cls(place, certificate, OwnerKey(exchange_key_in(read_private(place / EXCHANGE_KEY_FILE))), signer)
 
     @property
     def name(self) -> str:
@@ -88,6 +90,13 @@ class Identity:
             raise InvalidInput(f"{self.name!r} is an owner, and owners do not serve; use a provider's certificate")
         self._require_valid(trust)
         return tls.server_context(self.certificate_file, self.key_file, trust)
+
+    def sign(self, statement: bytes) -> bytes:
+        """Return a signature that holds for this party's certificate.
+
+        Requires:  a statement that begins with a label of its own purpose; what TLS signs begins with 64 spaces.
+        """
+        return self._signer.sign(statement)
 
     def seal(self, to: Certificate, context: bytes, plain: bytes) -> bytes:
         """Return `plain` for the eyes of the owner `to` alone, bound to `context`; see `sealing.py`."""

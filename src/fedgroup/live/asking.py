@@ -45,6 +45,7 @@ class Tally:
     left_out: set[str] = field(default_factory=set)
     sums: list[int] = field(default_factory=list)
     noises: float = 0.0
+    delta: float = 0.0
     groups: int = 0
     heard: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
@@ -240,6 +241,7 @@ def _add_group(tally: Tally, group: LiveGroup, roster: Sequence[int], said: Repl
     columns = zip(*(masked[group.members[p]].words for p in roster), strict=True)
     sums = [_signed(sum(column) % WORD) for column in columns]
     tally.add(sums, noises=float(group.terms.shape(len(roster))), heard=(group.members[p] for p in roster))
+    tally.delta += group.terms.delta
     return True
 
 

@@ -170,12 +170,12 @@ class Forming:
         accepted = await self._offered(group, terms)
         if set(accepted) != set(group.members):
             return set(accepted)
-        commitments = [accepted[name].commitment for name in group.members]
-        revealed = await self._step(group, Reveal(group.name, commitments), Revealed)
+        promised = Reveal.of(group.name, (accepted[name] for name in group.members))
+        revealed = await self._step(group, promised, Revealed)
         if set(revealed) != set(group.members):
             return set(revealed)
-        numbers = [revealed[name].number for name in group.members]
-        return set(await self._step(group, Seal(group.name, numbers), Sealed))
+        told = Seal.of(group.name, (revealed[name] for name in group.members))
+        return set(await self._step(group, told, Sealed))
 
     async def _offered(self, group: LiveGroup, terms: MaskSettings) -> dict[str, Any]:
         certificates = [self._desk.certificates.get(name, b"") for name in group.members]

@@ -282,4 +282,5 @@ class LiveProvider:
             charged=cost,
             notes=notes_of(roster - tally.heard, tally),
             refused=tally.reasons,
+            delta=tally.delta,
         )

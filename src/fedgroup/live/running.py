@@ -15,6 +15,7 @@ from typing import Any
 from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.identity import Identity, Trust
 from fedgroup.live.agreed import agreed_on
+from fedgroup.live.channels import OwnerChannel, ProviderChannels
 from fedgroup.live.config import FederationTable, OwnerConfig, ProviderConfig
 from fedgroup.live.desk import Desk
 from fedgroup.live.flushing import Flushing
@@ -45,6 +46,7 @@ class _Owner:
     node: OwnerNode
     ledger: MarkedLedger
     link: MqttOwnerLink
+    channel: OwnerChannel
     vouching: Vouching
     tls: ssl.SSLContext
     in_thread: bool
@@ -65,8 +67,8 @@ async def running_provider(
 ) -> AsyncIterator[RunningProvider]:
     """Run broker (if it is embedded) and provider while the context lasts; port 0 takes any free one.
 
-    A second one on the same file is refused before it touches anything. `through` may put something between the link
-    and the provider.
+    A second one on the same file is refused before it touches anything. `through` may put something between its
+    channels and the provider.
     """
     identity, trust = _identity(config.identity.folder, config.identity.authority, config.federation.name)
     topics, vouching = Topics(config.federation.name), Vouching(trust)
@@ -81,8 +83,10 @@ async def running_provider(
         link = await stack.enter_async_context(MqttProviderLink(topics=topics, broker=address))
         state = ProviderState(config.state.file)
         stack.callback(state.close)
+        channels = ProviderChannels(link, identity, verify_owner=vouching.verify)
+        stack.push_async_callback(_end, asyncio.create_task(channels.keep_greeting()))
         desk = Desk(
-            through(link), encode=encode, decode=decode, verify=vouching.verify, agreed=_agreed(config.federation)
+            through(channels), encode=encode, decode=decode, verify=vouching.verify, agreed=_agreed(config.federation)
         )
         stack.push_async_callback(_end, asyncio.create_task(desk.listen()))
         if not await link.until_up(CONNECT_SECONDS):
@@ -101,7 +105,7 @@ async def running_owners(
 ) -> AsyncIterator[list[OwnerNode]]:
     """Run owners while the context lasts, each as its file says; `port` stands for the broker's in all of them.
 
-    One that another process runs already is refused. `through` may put something between a link and its owner.
+    One that another process runs already is refused. `through` may put something between a channel and its owner.
     """
     async with AsyncExitStack() as stack:
         for config in configs:
@@ -116,7 +120,7 @@ async def running_owners(
             marking.add(owner.ledger)
             await stack.enter_async_context(owner.link)
             answering = run_owner(
-                owner.node, through(owner.link), decode=decode_once, flushing=flushing, in_thread=owner.in_thread
+                owner.node, through(owner.channel), decode=decode_once, flushing=flushing, in_thread=owner.in_thread
             )
             for work in (answering, owner.vouching.keep_fresh([owner.tls])):
                 stack.push_async_callback(_end, asyncio.create_task(work))
@@ -174,14 +178,16 @@ def _owner(config: OwnerConfig, port: int | None, *, new_ledger: bool, known: di
     node, identity, vouching, ledger = open_node(config, new_ledger=new_ledger, known=known)
     tls = identity.client_context(vouching.trust)
     address = BrokerAddress(config.broker.host, config.broker.port if port is None else port, tls)
+    agreed = _agreed(config.federation)
     link = MqttOwnerLink(
         identity.name,
         topics=Topics(config.federation.name),
         broker=address,
         certificate=identity.certificate.der,
-        agreed=_agreed(config.federation),
+        agreed=agreed,
     )
-    return _Owner(node, ledger, link, vouching, tls, config.silo.get("kind") != "records")
+    channel = OwnerChannel(link, identity, agreed=agreed, verify_provider=lambda der: vouching.verify(der, "provider"))
+    return _Owner(node, ledger, link, channel, vouching, tls, config.silo.get("kind") != "records")
 
 
 def embedded_broker(config: ProviderConfig) -> EmbeddedBroker:

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 from fedgroup.messages.limits import (
     MOST_CELLS,
@@ -16,8 +18,10 @@ from fedgroup.messages.limits import (
     require,
     require_agreed,
     require_id,
+    require_signatures,
     require_text,
 )
+from fedgroup.messages.said import Accepted, Revealed
 from fedgroup.messages.wire_query import WireQuery
 
 
@@ -68,28 +72,44 @@ class Offer:
 
 @dataclass(frozen=True)
 class Reveal:
-    """All members committed themselves to a number, in the order of the roster: tell yours."""
+    """All members committed themselves to a number, and signed that, in the order of the roster: tell yours."""
 
     plan: str
     commitments: list[bytes]
+    signatures: list[bytes]
 
     def __post_init__(self) -> None:
         require_text(self.plan)
         require(all(len(each) == 32 for each in self.commitments), "a commitment has 32 bytes")
+        require_signatures(self.signatures, len(self.commitments))
         require(len(self.commitments) <= MOST_MEMBERS, f"a group has at most {MOST_MEMBERS} members")
+
+    @classmethod
+    def of(cls, plan: str, accepted: Iterable[Accepted]) -> Self:
+        """Return what is told to all members once they accepted, in the order of the roster."""
+        replies = list(accepted)
+        return cls(plan, [each.commitment for each in replies], [each.signature for each in replies])
 
 
 @dataclass(frozen=True)
 class Seal:
-    """All members' numbers: together they are the seed of the mask graph. The group can answer from now on."""
+    """All members' numbers, signed: together they are the seed of the mask graph. The group can answer from now on."""
 
     plan: str
     numbers: list[bytes]
+    signatures: list[bytes]
 
     def __post_init__(self) -> None:
         require_text(self.plan)
         require(all(len(each) == 32 for each in self.numbers), "a number has 32 bytes")
+        require_signatures(self.signatures, len(self.numbers))
         require(len(self.numbers) <= MOST_MEMBERS, f"a group has at most {MOST_MEMBERS} members")
+
+    @classmethod
+    def of(cls, plan: str, revealed: Iterable[Revealed]) -> Self:
+        """Return what is told to all members once they told their numbers, in the order of the roster."""
+        replies = list(revealed)
+        return cls(plan, [each.number for each in replies], [each.signature for each in replies])
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fedgroup.errors import ProtocolViolation
 
-VERSION = 2
+VERSION = 3
 ID_BYTES = 16
+SIGNATURE_BYTES = 64
 AGREED_BYTES = 16
 MOST_CELLS = 4_096
 MOST_POINTS = 2_000
@@ -27,6 +28,11 @@ def require_id(name: bytes) -> None:
 
 def require_agreed(digest: bytes) -> None:
     require(len(digest) in (0, AGREED_BYTES), f"what was agreed on has a digest of {AGREED_BYTES} bytes")
+
+
+def require_signatures(signatures: list[bytes], members: int) -> None:
+    require(len(signatures) == members, "every member signs what it says for a group")
+    require(all(len(each) == SIGNATURE_BYTES for each in signatures), f"a signature has {SIGNATURE_BYTES} bytes")
 
 
 def require_text(name: str) -> None:

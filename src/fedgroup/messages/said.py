@@ -14,22 +14,23 @@ from fedgroup.messages.limits import (
     require,
     require_agreed,
     require_id,
+    require_signatures,
     require_text,
     require_words,
 )
 
 REASONS = (
     "budget", "epsilon", "kind", "radius", "members", "mode", "plan", "roster", "round", "attribute", "paused",
-    "silo", "ledger", "late", "federation", "protocol",
+    "offers", "silo", "failed", "ledger", "late", "federation", "protocol",
 )  # fmt: skip
-_PERHAPS_CHARGED = ("ledger", "protocol")
+_PERHAPS_CHARGED = ("failed", "ledger", "protocol")
 
 
 def perhaps_charged(reasons: Iterable[str]) -> bool:
     """Tell whether an owner that refused for one of these reasons may have charged itself all the same.
 
-    All others come before the charge. A ledger that failed may have kept it; `protocol` also stands for what nobody
-    foresaw.
+    All others come before the charge. Who `failed` had paid; a ledger that failed may have kept the charge; `protocol`
+    also stands for what nobody foresaw.
     """
     return not set(_PERHAPS_CHARGED).isdisjoint(reasons)
 
@@ -49,26 +50,33 @@ class Described:
 
 @dataclass(frozen=True)
 class Accepted:
-    """The owner verified the group's roster and agrees to it; it commits itself to a number for the mask graph."""
+    """The owner verified the group's roster and agrees to it; it commits itself to a number for the mask graph.
+
+    It signs that, for all members to see, so that nobody can commit in its name.
+    """
 
     plan: str
     commitment: bytes
+    signature: bytes
 
     def __post_init__(self) -> None:
         require_text(self.plan)
         require(len(self.commitment) == 32, "a commitment has 32 bytes")
+        require_signatures([self.signature], 1)
 
 
 @dataclass(frozen=True)
 class Revealed:
-    """The number the owner had committed itself to."""
+    """The number the owner had committed itself to, signed."""
 
     plan: str
     number: bytes
+    signature: bytes
 
     def __post_init__(self) -> None:
         require_text(self.plan)
         require(len(self.number) == 32, "a number has 32 bytes")
+        require_signatures([self.signature], 1)
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,8 @@ class Answer:
     """What the user gets: a value, how far noise may have moved it, and what it cost.
 
     `refused` tells how many of the owners that are missing refused, by the reason they gave; `absent` how many of them
-    were here before, or belong to the plan, and are away.
+    were here before, or belong to the plan, and are away. `delta` is the chance that epsilon does not hold at all:
+    that the random mask graph of some large group came out badly; 0 where no group has one.
     """
 
     kind: Kind
@@ -250,6 +251,7 @@ class Answer:
     notes: tuple[str, ...] = field(default=())
     refused: Mapping[str, int] = field(default_factory=dict, hash=False)
     absent: int = 0
+    delta: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -279,3 +281,4 @@ class Expectation:
     left: float | None
     affordable: bool
     private: bool
+    delta: float = 0.0

@@ -4,7 +4,11 @@
 
 Requires:  certificates of a CA that the provider does not hold.
 Guarantee: the owner answers only in groups whose members it verified one by one, whose terms it computed itself, and
-           whose mask graph comes from numbers that all members had committed themselves to before any was told.
+           whose mask graph comes from numbers that all members had committed themselves to before any was told. Each
+           member signed its commitment and its number, for this plan, these terms and this roster, so that nobody
+           chooses them in its name. Where the graph is random, an owner joins `MOST_OFFERS` such groups an epoch, and
+           the graph's degree is such that among all of them together one fails with a chance of 2^-40 at most: who
+           offers groups until a graph pleases gains nothing.
 Proof:     docs/guarantees.md#masked-groups
 """
 
@@ -23,14 +27,19 @@ from fedgroup.messages.asked import Offer
 from fedgroup.owner.node_parts import Certified
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.refusals import Unknown
-from fedgroup.secure.mask_graph import commitment, mask_edges, public_seed, require_opened
+from fedgroup.secure.mask_graph import FAILURE, commitment, mask_degree, mask_edges, public_seed, require_opened
 from fedgroup.secure.member import Member
 from fedgroup.secure.pair_keys import OwnerKey
-from fedgroup.secure.round import MaskSettings
+from fedgroup.secure.signatures import require_signed, statement
 from fedgroup.secure.terms import MaskedTerms
 
 MOST_GROUPS = 64
 """How many plans an owner keeps at once; the oldest is forgotten."""
+
+MOST_OFFERS = 1 << 12
+"""How many groups with a random mask graph an owner joins in one epoch of its ledger."""
+
+_GRAPH_FAILURE = FAILURE / MOST_OFFERS
 
 MOST_REMEMBERED = 1_024
 """Masked values that are also kept in memory; the ledger keeps all of them."""
@@ -82,6 +91,30 @@ class Group:
     def commitment(self) -> bytes:
         return commitment(self.number)
 
+    @property
+    def degree(self) -> int:
+        """With how many others each member masks; with all of them in a group of usual size."""
+        return mask_degree(len(self.members), bad_share=self.terms.bad_share, failure=_GRAPH_FAILURE)
+
+    @property
+    def masks_all_pairs(self) -> bool:
+        return self.degree >= len(self.members) - 1
+
+    @cached_property
+    def _offered(self) -> bytes:
+        """Stands for what was offered to all members alike: the plan, its terms, the federation, and the roster."""
+        offer = self.offer
+        facts = f"{offer.plan} {self.mode} {self.terms} {offer.guarantee}".encode(), offer.agreed, *offer.certificates
+        return hashlib.sha256(statement("group", *facts)).digest()
+
+    def stated(self, what: str, position: int, told: bytes) -> bytes:
+        """Return what the member at a position signs: a `commitment` or a `number` of this very group."""
+        return statement(what, self._offered, position.to_bytes(4, "big"), told)
+
+    def _require_all_signed(self, what: str, told: Sequence[bytes], signatures: Sequence[bytes]) -> None:
+        for position, (member, each, signature) in enumerate(zip(self.members, told, signatures, strict=True)):
+            require_signed(member.tls_key, self.stated(what, position, each), signature)
+
     @cached_property
     def digest(self) -> bytes:
         """Stands, once sealed, for the plan, the members in their order, the terms, and the numbers that all told.
@@ -95,38 +128,43 @@ class Group:
         said = f"{self.offer.plan} {self.mode} {self.terms}".encode()
         return hashlib.sha256(len(said).to_bytes(8, "big") + said + self.seed + roster).digest()
 
-    def reveal(self, commitments: Sequence[bytes]) -> bytes:
-        """Return the number, once: to the commitments of all members, its own among them."""
+    def reveal(self, commitments: Sequence[bytes], signatures: Sequence[bytes]) -> bytes:
+        """Return the number, once: to the commitments that all members signed, its own among them."""
         if len(commitments) != len(self.members) or commitments[self.position] != self.commitment:
             raise ProtocolViolation("every member commits itself to a number before any is told")
         if self.commitments and list(self.commitments) != list(commitments):
             raise ProtocolViolation("commitments cannot change")
+        self._require_all_signed("commitment", commitments, signatures)
         self.commitments = list(commitments)
         return self.number
 
-    def seal(self, numbers: Sequence[bytes]) -> None:
+    def seal(self, numbers: Sequence[bytes], signatures: Sequence[bytes]) -> None:
         """Check all numbers against their commitments and make the mask graph of them."""
         if not self.commitments:
             raise ProtocolViolation("numbers are told after the commitments")
         require_opened(self.commitments, numbers)
-        settings = MaskSettings(self.terms.colluders or 1, 0.0)
-        dropouts = self.terms.dropouts or 0
-        share = (self.terms.colluders + dropouts) / len(self.members)
-        bad = min(1.0, max(settings.bad_share, share))
+        self._require_all_signed("number", numbers, signatures)
         labels = np.zeros(len(self.members), dtype=np.int32)
         seed = public_seed(numbers)
-        first, second = mask_edges(labels, seed=seed, bad_share=lambda _: bad)
+        first, second = mask_edges(labels, seed=seed, bad_share=self.terms.bad_share, failure=_GRAPH_FAILURE)
         mine = [*second[first == self.position].tolist(), *first[second == self.position].tolist()]
         self.neighbours, self.seed = sorted(mine), seed
 
     def masked_with(self, key: OwnerKey, positions: Sequence[int]) -> Member:
-        """Return this owner's side of a masked sum over the members at these positions."""
+        """Return this owner's side of a masked sum over the members at these positions.
+
+        In a group with a random graph, who fixes the roster of a round knows the graph, and could leave out just the
+        neighbours that are honest. So more of them must be in it than may collude, or half of them.
+        """
         heard = tuple(positions)
         known = self._masked_with.get(heard)
         if known is None or len(known.answered) >= MOST_REMEMBERED:
             roster = [member.exchange_key for member in self.members]
             present = set(heard)
             neighbours = [each for each in self.neighbours if each in present]
+            few = len(neighbours) < min(self.terms.colluders + 1, len(self.neighbours) // 2)
+            if few and not self.masks_all_pairs:
+                raise Unknown("members")
             self._masked_with = {heard: Member(key, self.position, roster=roster, neighbours=neighbours)}
         return self._masked_with[heard]
 
@@ -146,14 +184,19 @@ class Memberships:
         self._trust = trust
         self._groups: dict[str, Group] = {}
 
-    def join(self, offer: Offer, policy: Policy) -> Group:
-        """Return the group of an offer, verified member by member; a trusted one only with those consented to."""
+    def join(self, offer: Offer, policy: Policy, *, count_offer: Callable[[], bool] = lambda: True) -> Group:
+        """Return the group of an offer, verified member by member; a trusted one only with those consented to.
+
+        `count_offer` is called for groups with a random mask graph, and tells whether one more may be joined.
+        """
         known = self.find(offer.plan)
         if known is None:
             members = [self._verify(der) for der in offer.certificates]
             if offer.mode == "trusted" and not policy.trusts({member.name for member in members} - {self._name}):
                 raise Unknown("mode")
             known = Group.of(offer, members, name=self._name, key=self._key)
+            if offer.mode == "masked" and not known.masks_all_pairs and not count_offer():
+                raise Unknown("offers")
             self._groups = dict(list(self._groups.items())[-MOST_GROUPS + 1 :]) | {offer.plan: known}
         elif known.offer != offer:
             raise ProtocolViolation("a plan's roster and terms cannot change")

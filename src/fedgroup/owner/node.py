@@ -2,9 +2,11 @@
 
 Guarantee: nothing made from records leaves except through `privacy.release`, sealed letters to a consented leader, and
            secure comparisons it opted in to; each only after its charge is durable, together with the exact bytes that
-           leave. For one round one reply exists for ever: a repeat gets the same bytes or a refusal. No message changes
-           the policy, the cap or the epoch. Nothing is counted for who agreed on another domain, other units or
-           another protection. Refusals tell a reason from a fixed list, and nothing else.
+           leave. Nothing is counted before it is charged: whether policy, budget and time allow an answer is decided
+           without a look at the records, and what was counted stays charged. For one round one reply exists for ever:
+           a repeat gets the same bytes or a refusal. No message changes the policy, the cap or the epoch. Nothing is
+           counted for who agreed on another domain, other units or another protection. Refusals tell a reason from a
+           fixed list, and nothing else.
 Not covered: how long an owner takes to answer; against a provider that deviates from the protocol, see
              docs/guarantees.md#a-malicious-provider.
 """
@@ -23,14 +25,23 @@ from fedgroup.errors import (
 from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Agreed, Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
 from fedgroup.messages.live import ToOwner
-from fedgroup.messages.said import Accepted, Checked, Described, Letter, Noisy, Ready, Refused, Revealed, Sealed
+from fedgroup.messages.said import Accepted, Checked, Described, Letter, Masked, Noisy, Ready, Refused, Revealed, Sealed
 from fedgroup.messages.words import question
-from fedgroup.owner.groups import Memberships
+from fedgroup.owner.groups import MOST_OFFERS, Group, Memberships
 from fedgroup.owner.node_parts import Certified, OwnIdentity, RoundLedger, Silo
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.refusals import Unknown, about, reason_of, require_answerable
 from fedgroup.owner.relays import Relays
-from fedgroup.owner.rounds import OpenRounds, Round, masked_reply, noisy_sums, partial_letter, read_letter, sums_of
+from fedgroup.owner.rounds import (
+    OpenRounds,
+    Round,
+    masked_reply,
+    noisy_sums,
+    partial_letter,
+    read_letter,
+    sums_of,
+    told_of_masked,
+)
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.noise import NoiseSource
@@ -140,9 +151,9 @@ class OwnerNode:
             case Offer():
                 return self._offered(message)
             case Reveal():
-                return self._said(Revealed(message.plan, self._groups.of(message.plan).reveal(message.commitments)))
+                return self._revealed(message)
             case Seal():
-                self._groups.of(message.plan).seal(message.numbers)
+                self._groups.of(message.plan).seal(message.numbers, message.signatures)
                 return self._said(Sealed(message.plan))
             case Leave():
                 self._groups.leave(message.plan)
@@ -159,12 +170,21 @@ class OwnerNode:
         reason = self.policy.against_group(offer)
         if reason is not None:
             return self._refused(about(offer), reason)
-        return self._said(Accepted(offer.plan, self._groups.join(offer, self.policy).commitment))
+        group = self._groups.join(offer, self.policy, count_offer=lambda: self.ledger.count_offer(limit=MOST_OFFERS))
+        return self._said(Accepted(offer.plan, group.commitment, self._signed(group, "commitment", group.commitment)))
+
+    def _revealed(self, asked: Reveal) -> Letters:
+        group = self._groups.of(asked.plan)
+        number = group.reveal(asked.commitments, asked.signatures)
+        return self._said(Revealed(asked.plan, number, self._signed(group, "number", number)))
+
+    def _signed(self, group: Group, what: str, told: bytes) -> bytes:
+        return self._identity.sign(group.stated(what, group.position, told))
 
     # --- setup --------------------------------------------------------------------------------------------------------
 
     def _described(self, asked: Describe) -> Letters:
-        kept = self.ledger.kept_reply(asked.round)
+        kept = self._kept(asked.round)
         if kept is not None:
             return [(PROVIDER, kept)]
         reason = self.policy.against_vector(asked, self._map)
@@ -173,22 +193,46 @@ class OwnerNode:
         epsilon = Epsilon(asked.epsilon_nano)
         grid = self._map.grid(asked.columns, asked.rows)
         require_drawable(scale_of_noise(self._protection.of_histogram(), epsilon))
-        snapshot, exact = self._silo.snapshot(), self._silo.vector(grid)
 
-        def make() -> bytes:
+        def make() -> Described:
+            exact = self._silo.vector(grid)
             noisy = release_vectors(
                 exact[None, :], grid=grid, epsilon=epsilon, protection=self._protection, noise=self._noise
             )
-            return self._encode(Described(asked.round, [int(value) for value in noisy.values[0]]))
+            return Described(asked.round, [int(value) for value in noisy.values[0]])
 
         text = f"noisy counts of {asked.columns}x{asked.rows} cells"
         charge = Charge(epsilon, "setup", text, protection=str(self._protection))
-        return [(PROVIDER, self.ledger.reply_once(asked.round, [charge], make, snapshot=snapshot))]
+        return [(PROVIDER, self._answered(asked.round, charge, make))]
+
+    # --- charge, count, keep ------------------------------------------------------------------------------------------
+
+    def _answered(self, round_id: bytes, charge: Charge, make: Callable[[], Any]) -> bytes:
+        """Charge, then count and make the reply, and return it kept.
+
+        Guarantee: `make`, which counts, is called after the charge and only if the budget covers it. What it fails at
+                   stays charged, for how long it took, and that it failed, may tell something of the records.
+        """
+        self.ledger.require_affordable([charge])
+        if not self.ledger.begin_round(round_id, [charge], snapshot=self._silo.snapshot()):
+            raise Unknown("failed")
+        try:
+            reply = self._encode(make())
+        except Exception as error:
+            raise Unknown("failed") from error
+        return self.ledger.keep_reply(round_id, reply)
+
+    def _kept(self, round_id: bytes) -> bytes | None:
+        """Return the reply of a round that was answered; one that was charged and not answered stays so for ever."""
+        kept = self.ledger.kept_reply(round_id)
+        if kept == b"":
+            raise Unknown("failed")
+        return kept
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
     def _asked(self, ask: Ask, until: float) -> Letters:
-        kept = self.ledger.kept_reply(ask.round)
+        kept = self._kept(ask.round)
         if kept is not None:
             return self._again(ask, kept)
         self._require_time(until)
@@ -234,12 +278,10 @@ class OwnerNode:
             raise Unknown("late")
 
     def _answer_alone(self, ask: Ask, query: RangeQuery) -> bytes:
-        snapshot, exact = self._silo.snapshot(), self._silo.totals(query)
-        return self.ledger.reply_once(
+        return self._answered(
             ask.round,
-            [self._charge(ask, query, "alone")],
-            lambda: self._encode(Noisy(ask.round, self._noisy(exact, query), [0])),
-            snapshot=snapshot,
+            self._charge(ask, query, "alone"),
+            lambda: Noisy(ask.round, self._noisy(self._silo.totals(query), query), [0]),
         )
 
     def _disclose(self, this: Round) -> Letters:
@@ -247,13 +289,12 @@ class OwnerNode:
         group, query = this.group, this.query
         if group.position == 0:
             return self._ready(this, "leading")
-        snapshot, disclosed = self._silo.snapshot(), disclose_to_leader(self._silo.totals(query))
-        letter = self.ledger.reply_once(
+        letter = self._answered(
             this.ask.round,
-            [self._charge(this.ask, query, f"to {group.leader}, who leads a trusted group of {len(group.members)}")],
-            lambda: self._encode(partial_letter(this, disclosed, self._identity)),
-            snapshot=snapshot,
+            self._charge(this.ask, query, f"to {group.leader}, who leads a trusted group of {len(group.members)}"),
+            lambda: partial_letter(this, disclose_to_leader(self._silo.totals(query)), self._identity),
         )
+        self._open.end(this)
         return [(group.leader, letter), *self._said(Ready(this.ask.round))]
 
     def _letter(self, sender: str, letter: Letter) -> Letters:
@@ -268,7 +309,7 @@ class OwnerNode:
 
     def _gone(self, go: Go) -> Letters:
         """Answer a round whose roster is fixed; asked again, a leader adds up what it has."""
-        kept = self.ledger.kept_reply(go.round)
+        kept = self._kept(go.round)
         if kept is not None:
             return [(PROVIDER, kept)]
         this = self._open.find(go.round)
@@ -282,19 +323,12 @@ class OwnerNode:
             this.group.terms.require_enough(len(go.positions))
             if len(go.positions) < self.policy.fewest_members:
                 return self._refused(go.round, "members")
-            self._count(this)
             return self._mask(this, go.positions)
         if this.group.position != 0:
             raise ProtocolViolation("the leader of a group answers for it")
-        self._count(this)
         self._collect(this)
         hurry, this.awaited = this.awaited is not None, list(go.positions)
         return self._lead(this) if this.complete or hurry else []
-
-    def _count(self, this: Round) -> None:
-        """Count what this owner's own records add to the round."""
-        this.snapshot, exact = self._silo.snapshot(), self._silo.totals(this.query)
-        this.letters[this.group.position] = [exact[part] for part in this.query.parts]
 
     def _collect(self, this: Round) -> None:
         """Read the letters that came before the question did."""
@@ -304,24 +338,27 @@ class OwnerNode:
                 this.letters.setdefault(position, sums)
 
     def _lead(self, this: Round) -> Letters:
-        """Add up what the members of a trusted group disclosed, with one noise."""
+        """Add up what the members of a trusted group disclosed and the leader's own answer, with one noise."""
         self._require_time(this.until)
-        heard, exact = sums_of(this)
-        reply = self.ledger.reply_once(
-            this.ask.round,
-            [self._charge(this.ask, this.query, f"leading a trusted group of {len(this.group.members)}")],
-            lambda: self._encode(Noisy(this.ask.round, self._noisy(exact, this.query), heard)),
-            snapshot=this.snapshot,
-        )
+
+        def make() -> Noisy:
+            heard, exact = sums_of(this, self._silo.totals(this.query))
+            return Noisy(this.ask.round, self._noisy(exact, this.query), heard)
+
+        charge = self._charge(this.ask, this.query, f"leading a trusted group of {len(this.group.members)}")
+        reply = self._answered(this.ask.round, charge, make)
         self._open.end(this)
         return [(PROVIDER, reply)]
 
     def _mask(self, this: Round, positions: Sequence[int]) -> Letters:
-        told, make = masked_reply(
-            this, positions, key=self._identity.owner_key, protection=self._protection, noise=self._noise
-        )
-        charge = self._charge(this.ask, this.query, told)
-        reply = self.ledger.reply_once(this.ask.round, [charge], lambda: self._encode(make()), snapshot=this.snapshot)
+        member = this.group.masked_with(self._identity.owner_key, positions)
+
+        def make() -> Masked:
+            exact = self._silo.totals(this.query)
+            return masked_reply(this, exact, member, positions, protection=self._protection, noise=self._noise)
+
+        told = told_of_masked(this, len(positions), self._protection)
+        reply = self._answered(this.ask.round, self._charge(this.ask, this.query, told), make)
         self._open.end(this)
         return [(PROVIDER, reply)]
 

@@ -41,13 +41,15 @@ class ComparisonBook(Protocol):
 class RoundLedger(ComparisonBook, Protocol):
     """A ledger that keeps the reply of every round with its charge."""
 
-    def reply_once(
-        self, round_id: bytes, charges: Sequence[Charge], make: Callable[[], bytes], *, snapshot: str
-    ) -> bytes: ...
+    def begin_round(self, round_id: bytes, charges: Sequence[Charge], *, snapshot: str) -> bool: ...
+
+    def keep_reply(self, round_id: bytes, reply: bytes) -> bytes: ...
+
+    def kept_reply(self, round_id: bytes) -> bytes | None: ...
 
     def require_affordable(self, charges: Sequence[Charge]) -> None: ...
 
-    def kept_reply(self, round_id: bytes) -> bytes | None: ...
+    def count_offer(self, *, limit: int) -> bool: ...
 
     @property
     def unflushed(self) -> bool: ...
@@ -58,13 +60,16 @@ class RoundLedger(ComparisonBook, Protocol):
 
 
 class Certified(Protocol):
-    """A verified owner: its name, and the key it agrees on secrets with."""
+    """A verified owner: its name, the key it agrees on secrets with, and the key it signs with."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def exchange_key(self) -> bytes: ...
+
+    @property
+    def tls_key(self) -> bytes: ...
 
 
 class OwnIdentity(Protocol):
@@ -75,6 +80,8 @@ class OwnIdentity(Protocol):
 
     @property
     def owner_key(self) -> OwnerKey: ...
+
+    def sign(self, statement: bytes) -> bytes: ...
 
     def seal(self, to: Any, context: bytes, plain: bytes) -> bytes: ...
 

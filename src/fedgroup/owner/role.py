@@ -99,8 +99,8 @@ class DataOwners:
     def describe(self, grid: Grid, *, epsilon: Epsilon, charge: Charge) -> NoisyVectors:
         """Return every owner's count vector over the grid, with noise on each cell."""
         require_drawable(scale_of_noise(self._protection.of_histogram(), epsilon))
-        exact = count_vectors(self._records, grid, self._map)
         self._ledger.charge([charge])
+        exact = count_vectors(self._records, grid, self._map)
         return release_vectors(exact, grid=grid, epsilon=epsilon, protection=self._protection, noise=self._noise)
 
     def ready_to_compare(self, grid: Grid, *, threshold: float) -> ComparingOwners:
@@ -115,9 +115,9 @@ class DataOwners:
         Asked several times, it releases and charges as many independent answers.
         """
         self._require_drawable(query, terms)
+        cost = self._ledger.charge(charges)
         self._questions += 1
         exact = self._exact(query, terms)
-        cost = self._ledger.charge(charges)
         return [self._release(exact, query, terms) for _ in range(times)], cost
 
     def answer_many(

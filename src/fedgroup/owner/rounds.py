@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import Disclosed, release_masked, release_sum, scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.secure.masking import round_context
-from fedgroup.secure.pair_keys import OwnerKey
+from fedgroup.secure.member import Member
 
 MOST_OPEN = 256
 MOST_HELD = 4_096
@@ -33,8 +33,8 @@ LETTER_BYTES = 2 + 2 * _NUMBER
 class Round:
     """A question that an owner will answer with its group.
 
-    `letters` are exact answers by position, this owner's among them; `snapshot` is what its data was then. Nobody
-    waits for the answer after `until`, by the owner's own clock.
+    `letters` are the exact answers of a leader's members, by position. Nobody waits for the answer after `until`, by
+    the owner's own clock.
     """
 
     ask: Ask
@@ -43,12 +43,11 @@ class Round:
     until: float
     letters: dict[int, list[int]] = field(default_factory=dict, repr=False)
     awaited: list[int] | None = None
-    snapshot: str = ""
     ready: bool = False
 
     @property
     def complete(self) -> bool:
-        return self.awaited is not None and set(self.awaited) <= set(self.letters)
+        return self.awaited is not None and set(self.awaited) - {self.group.position} <= set(self.letters)
 
 
 class OpenRounds:
@@ -109,12 +108,13 @@ def read_letter(this: Round, sender: str, letter: Letter, identity: Any) -> tupl
     return position, numbers[: len(this.query.parts)]
 
 
-def sums_of(this: Round) -> tuple[list[int], dict[str, int]]:
-    """Return who of a trusted group is heard, and what they add up to; its leader always is."""
+def sums_of(this: Round, own: dict[str, int]) -> tuple[list[int], dict[str, int]]:
+    """Return who of a trusted group is heard, and what they add up to with the leader's own answer."""
     awaited = set(this.awaited or [])
-    heard = sorted(position for position in this.letters if position in awaited)
-    sums = [sum(this.letters[position][part] for position in heard) for part in range(len(this.query.parts))]
-    return heard, dict(zip(this.query.parts, sums, strict=True))
+    letters = {position: sums for position, sums in this.letters.items() if position in awaited}
+    parts = enumerate(this.query.parts)
+    sums: dict[str, int] = {name: own[name] + sum(each[at] for each in letters.values()) for at, name in parts}
+    return sorted({this.group.position, *letters}), sums
 
 
 def noisy_sums(exact: dict[str, int], query: RangeQuery, *, protection: Protection, noise: NoiseSource) -> list[int]:
@@ -124,21 +124,15 @@ def noisy_sums(exact: dict[str, int], query: RangeQuery, *, protection: Protecti
 
 
 def masked_reply(
-    this: Round,
-    positions: Sequence[int],
-    *,
-    key: OwnerKey,
-    protection: Protection,
+    this: Round, exact: dict[str, int], member: Member, positions: Sequence[int], *, protection: Protection,
     noise: NoiseSource,
-) -> tuple[str, Callable[[], Masked]]:
-    """Return how the ledger tells of a masked answer, and the function that makes it.
+) -> Masked:  # fmt: skip
+    """Return a masked answer over the members at these positions, with this owner's share of noise.
 
-    Requires:  the function is called once, in the transaction that keeps what it returns.
+    Requires:  the round was charged, and this is called once for it.
     """
-    group, query, parts = this.group, this.query, this.group.terms.parts
-    exact = dict(zip(query.parts, this.letters[group.position], strict=True))
-    member = group.masked_with(key, positions)
-    roster = group.digest + struct.pack(f"!{len(positions)}H", *positions)
+    query, parts = this.query, this.group.terms.parts
+    roster = this.group.digest + struct.pack(f"!{len(positions)}H", *positions)
 
     def mask(values: Any) -> Any:
         sent = [
@@ -147,23 +141,25 @@ def masked_reply(
         ]
         return np.array([sent], dtype=np.uint64)
 
-    def make() -> Masked:
-        words = release_masked(
-            {part: np.array([exact[part]], dtype=np.int64) for part in query.parts},
-            query=query,
-            protection=protection,
-            noise=noise,
-            parts=np.array([parts], dtype=np.int64),
-            mask=mask,
-        )
-        return Masked(this.ask.round, [int(word) for word in words[0]])
+    words = release_masked(
+        {part: np.array([exact[part]], dtype=np.int64) for part in query.parts},
+        query=query,
+        protection=protection,
+        noise=noise,
+        parts=np.array([parts], dtype=np.int64),
+        mask=mask,
+    )
+    return Masked(this.ask.round, [int(word) for word in words[0]])
 
-    scales = scales_of(query, protection)
-    alone = sum(_alone(part, query, protection, parts) for part in scales)
+
+def told_of_masked(this: Round, heard: int, protection: Protection) -> str:
+    """Return how the ledger tells of an answer masked with so many members."""
+    group, parts = this.group, this.group.terms.parts
+    alone = sum(_alone(part, this.query, protection, parts) for part in scales_of(this.query, protection))
     terms = (
         f"{parts} part{'' if parts == 1 else 's'}, {group.terms.colluders} may collude, epsilon if alone {alone:.3g}"
     )
-    return f"masked with {len(positions)} of {len(group.members)} ({terms})", make
+    return f"masked with {heard} of {len(group.members)} ({terms})"
 
 
 def _alone(part: str, query: RangeQuery, protection: Protection, parts: int) -> float:

@@ -1,13 +1,16 @@
-"""Who masks with whom: all pairs of a small group, a random graph of even degree in a large one.
+"""Who masks with whom: all pairs in groups of up to `ALL_PAIRS`, a random graph of even degree in larger ones.
 
 Requires:  a seed that nobody could choose: every owner commits to a nonce, all commitments are seen before the first
            nonce is, and the seed is made of all nonces. Who reveals last can still stay silent; the round then fails
-           and begins anew with that owner out.
-Guarantee: if at most `bad_share` of a group's members, fixed before the seed is known, collude or drop out, the others
-           stay connected by masks but for a chance of at most 2^-40 a group, so that nothing less than the sum of all
-           of them shows. In one uniformly random cycle both neighbours of a member are bad with a chance of about
+           and begins anew with that owner out. Live owners count how often that happens.
+Guarantee: where all pairs mask, nothing less than the sum of all honest members shows, whoever the others are. In a
+           larger group, if at most `bad_share` of the members, fixed before the seed is known, collude or drop out,
+           the others stay connected by masks but for a chance of at most `FAILURE` (2^-40) a group, the delta of its
+           answers. In one uniformly random cycle both neighbours of a member are bad with a chance of about
            bad_share^2; in degree / 2 independent cycles, for any of n members, of n * bad_share^degree. Larger sets
            are cut off far more rarely; tests/secure/test_mask_graph.py adds all of them up exactly.
+Not given: in a larger group all mask neighbours of a member, `mask_degree` of them, open its value together with
+           whoever sees what it sent, however many others are honest.
 Proof:     docs/guarantees.md#masked-groups
 """
 
@@ -29,6 +32,12 @@ from fedgroup.privacy.keystream import Keystream
 Ints = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.int32]
 Packed = npt.NDArray[np.uint64]
+
+ALL_PAIRS = 64
+"""Groups of up to so many members mask all pairs: more than a cohort has by default."""
+
+FAILURE = 2.0**-40
+"""The chance, at most, that a larger group's graph does not hold what is promised."""
 
 LEAST_NONCE_BYTES = 16
 """Shorter nonces could be guessed from their commitments."""
@@ -60,20 +69,30 @@ def public_seed(contributions: Iterable[bytes]) -> bytes:
     return digest.digest()
 
 
-def mask_degree(members: int, *, bad_share: float) -> int:
-    """Return the smallest even degree with members * bad_share^degree <= 2^-40, or members - 1 if that is less."""
+def mask_degree(members: int, *, bad_share: float, failure: float = FAILURE) -> int:
+    """Return the smallest even degree with members * bad_share^degree <= failure, or members - 1 if that is less.
+
+    Groups of up to `ALL_PAIRS` have the degree members - 1.
+    """
     if members < 1:
         raise InvalidInput(f"a group has at least 1 member, got {members}")
     if not 0 <= bad_share <= 1:
         raise InvalidInput(f"the share of bad members lies between 0 and 1, got {bad_share}")
-    if bad_share in (0, 1):
-        return members - 1 if bad_share else min(2, members - 1)
-    wanted = math.log(members * 2.0**40) / -math.log(bad_share)
+    if members <= ALL_PAIRS or bad_share == 1:
+        return members - 1
+    if bad_share == 0:
+        return 2
+    wanted = math.log(members / failure) / -math.log(bad_share)
     return min(max(2, 2 * math.ceil(wanted / 2)), members - 1)
 
 
+def failure_chance(members: int, *, bad_share: float) -> float:
+    """Return the delta of a masked group's answers: the chance that its graph fails, 0 where all pairs mask."""
+    return 0.0 if mask_degree(members, bad_share=bad_share) >= members - 1 else FAILURE
+
+
 def mask_edges(
-    labels: Labels, *, seed: bytes, bad_share: float | Callable[[int], float] = 0.2
+    labels: Labels, *, seed: bytes, bad_share: float | Callable[[int], float] = 0.2, failure: float = FAILURE
 ) -> tuple[Positions, Positions]:
     """Return the pairs of owners that share a mask, each once as first < second, in ascending order.
 
@@ -84,7 +103,7 @@ def mask_edges(
     partition = Partition(labels)
     members = np.argsort(partition.labels, kind="stable").astype(np.int32)
     sizes = partition.sizes
-    degrees = _degrees(sizes, bad_share)
+    degrees = _degrees(sizes, bad_share, failure)
     complete = degrees >= sizes - 1
     stream = Keystream(hashlib.sha256(b"fedgroup mask graph v1" + seed).digest())
     edges = [_all_pairs(*_of_groups(members, sizes, complete))]
@@ -112,10 +131,11 @@ def uniform_below(stream: Keystream, bounds: Ints) -> Positions:
     return drawn
 
 
-def _degrees(sizes: Ints, bad_share: float | Callable[[int], float]) -> Ints:
+def _degrees(sizes: Ints, bad_share: float | Callable[[int], float], failure: float) -> Ints:
     distinct, which = np.unique(sizes, return_inverse=True)
     share = bad_share if callable(bad_share) else lambda _: bad_share
-    return np.array([mask_degree(n, bad_share=share(n)) for n in distinct.tolist()], dtype=np.int64)[which]
+    degrees = [mask_degree(n, bad_share=share(n), failure=failure) for n in distinct.tolist()]
+    return np.array(degrees, dtype=np.int64)[which]
 
 
 def _of_groups(members: Positions, sizes: Ints, chosen: npt.NDArray[np.bool_]) -> tuple[Positions, Ints]:

@@ -32,12 +32,11 @@ MOST_AGREEMENTS = 20_000
 class MaskSettings:
     """What masked groups withstand: `colluders` members that pool what they know, a share of `dropouts`.
 
-    Large groups' mask graphs stay connected under all of these, and under a share of `bad_share` at least.
+    Large groups' mask graphs stay connected under all of these, and under a fifth of the members at least.
     """
 
     colluders: int = 1
     dropouts: float = 0.1
-    bad_share: float = 0.2
 
     def __post_init__(self) -> None:
         if not isinstance(self.colluders, int) or self.colluders < 1:
@@ -47,11 +46,6 @@ class MaskSettings:
 
     def __str__(self) -> str:
         return f"masked against {self.colluders} colluding and {self.dropouts:.0%} silent members of a group"
-
-    def bad_share_of(self, members: int) -> float:
-        """Return the share of a group's members that may be bad: its colluders and dropouts, or more."""
-        terms = self.terms(members)
-        return min(1.0, max(self.bad_share, (terms.colluders + (terms.dropouts or 0)) / members))
 
     def terms(self, members: int) -> MaskedTerms:
         """Return the terms of a group of so many members; a small group withstands fewer colluders."""
@@ -73,6 +67,7 @@ class MaskedGroups:
     second: Positions
     pair_secrets: Secrets
     noises: float
+    delta: float
     digest: bytes
     simulated: bool
 
@@ -117,7 +112,7 @@ def prepare_groups(
     used, labels = np.unique(partition.labels[members], return_inverse=True)
     sizes = np.bincount(labels, minlength=len(used))
     terms = {size: settings.terms(size) for size in set(sizes.tolist())}
-    first, second = mask_edges(labels.astype(np.int32), seed=seed, bad_share=settings.bad_share_of)
+    first, second = mask_edges(labels.astype(np.int32), seed=seed, bad_share=lambda size: terms[size].bad_share)
     simulated = len(first) > MOST_AGREEMENTS
     if simulated:
         pair_secrets = simulated_secrets(entropy(32), first, second)
@@ -132,6 +127,7 @@ def prepare_groups(
         second=second,
         pair_secrets=pair_secrets,
         noises=float(sum(terms[size].shape(size) for size in sizes.tolist())),
+        delta=sum(terms[size].delta for size in sizes.tolist()),
         digest=hashlib.sha256(members.tobytes() + labels.astype(np.int32).tobytes() + parts.tobytes()).digest(),
         simulated=simulated,
     )

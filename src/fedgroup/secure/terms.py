@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fedgroup.errors import InvalidInput, ProtocolViolation, TooFewHeard
+from fedgroup.secure.mask_graph import failure_chance
+
+LEAST_BAD_SHARE = 0.2
+"""Mask graphs of large groups withstand so many colluders and dropouts together, whatever the terms say."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,17 @@ class MaskedTerms:
         """t, the number of shares that make one whole noise: members - colluders - dropouts, at least 1."""
         assert self.dropouts is not None  # noqa: S101  set at birth
         return max(1, self.members - self.colluders - self.dropouts)
+
+    @property
+    def bad_share(self) -> float:
+        """The share of members that may collude or drop out, at least `LEAST_BAD_SHARE`: what mask graphs withstand."""
+        assert self.dropouts is not None  # noqa: S101  set at birth
+        return min(1.0, max(LEAST_BAD_SHARE, (self.colluders + self.dropouts) / self.members))
+
+    @property
+    def delta(self) -> float:
+        """The chance that the group's mask graph does not hold what is promised; 0 where all pairs mask."""
+        return failure_chance(self.members, bad_share=self.bad_share)
 
     @property
     def least_heard(self) -> int:

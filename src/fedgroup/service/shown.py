@@ -46,6 +46,7 @@ class AnswerShown(_Shown):
     absent: int = Field(
         0, description="how many of the missing owners were here before, or are in the plan, and are away"
     )
+    delta: float = Field(0.0, description="the chance that epsilon does not hold: that a large group's masks fail")
 
     @classmethod
     def of(cls, question: Question) -> AnswerShown:
@@ -79,6 +80,7 @@ class ExpectationShown(_Shown):
     left: float
     affordable: bool
     private: bool
+    delta: float = 0.0
 
 
 class QuestionShown(_Shown):

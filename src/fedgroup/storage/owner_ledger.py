@@ -1,8 +1,8 @@
 """A live owner's ledger: a durable ledger that also keeps, with each charge, the exact bytes that left for it.
 
-Guarantee: a round is charged and its reply kept in one transaction, on disk before the reply is returned; where the
-           ledger is `flushed_later`, before `flush` returns. Whatever happens in between, there is one reply for a
-           round or none, and never one that was not charged.
+Guarantee: a round is charged before anything is counted for it, and stays charged whatever comes of it. Its reply is
+           kept before it is returned; where the ledger is `flushed_later`, both are on disk before `flush` returns.
+           Whatever happens in between, there is one reply for a round or none, and never one that was not charged.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS rounds (
 _COMPARISONS = """
 CREATE TABLE IF NOT EXISTS comparisons (session BLOB PRIMARY KEY, epoch INTEGER NOT NULL) WITHOUT ROWID
 """
+_OFFERS = "CREATE TABLE IF NOT EXISTS offers (epoch INTEGER PRIMARY KEY, made INTEGER NOT NULL)"
 _HOLDER = "CREATE TABLE IF NOT EXISTS holder (name TEXT NOT NULL)"
 _FROZEN = """
 CREATE TABLE IF NOT EXISTS frozen (epoch INTEGER PRIMARY KEY, over TEXT NOT NULL, vector BLOB NOT NULL)
@@ -34,6 +35,9 @@ SELECT (SELECT name FROM ledger_name), (SELECT value FROM facts WHERE name = 'ep
     (SELECT coalesce(max(id), 0) FROM entries), (SELECT count(*) FROM comparisons),
     (SELECT value FROM facts WHERE name = 'cap')
 """
+_NO_REPLY = b""
+"""A round that was charged and has not been answered: it never is, if whoever was at it is gone."""
+
 _REPLY = "(SELECT reply FROM rounds WHERE id = ?)"
 
 
@@ -51,7 +55,7 @@ class OwnerLedger(SQLiteLedger):
         """Open the ledger of `holder`: another owner's is refused, for it would answer with that one's replies."""
         super().__init__(path, busy_seconds=busy_seconds, flushed_later=flushed_later)
         with self._transaction() as connection:
-            for table in (_ROUNDS, _COMPARISONS, _FROZEN, _HOLDER, _NAME):
+            for table in (_ROUNDS, _COMPARISONS, _FROZEN, _OFFERS, _HOLDER, _NAME):
                 connection.execute(table)
             if connection.execute("SELECT name FROM ledger_name").fetchone() is None:
                 connection.execute("INSERT INTO ledger_name VALUES (?)", (_new_name(),))
@@ -61,23 +65,31 @@ class OwnerLedger(SQLiteLedger):
             elif holder is not None and found[0] != holder:
                 raise InvalidInput(f"{self.path} is the ledger of {found[0]!r}, not of {holder!r}; name another file")
 
-    def reply_once(
-        self, round_id: bytes, charges: Sequence[Charge], make: Callable[[], bytes], *, snapshot: str
-    ) -> bytes:
-        """Return the reply kept for a round; for a new one charge, make the reply, and keep it first.
+    def begin_round(self, round_id: bytes, charges: Sequence[Charge], *, snapshot: str) -> bool:
+        """Charge for a round, and tell whether it is new: one that was begun before is charged no more.
 
-        An exhausted budget, or an error while the reply is made, leaves nothing behind.
+        An exhausted budget leaves nothing behind.
         """
         with self._transaction() as connection:
             kept, *columns = connection.execute(f"SELECT {_REPLY}, {STANDING}", (round_id,)).fetchone()
             if kept is not None:
-                return bytes(kept)
+                return False
             standing = Standing.of(columns)
             self._write(connection, charges, standing)
-            reply = make()
-            row = (round_id, self.now(), reply, f"{standing.epoch} {snapshot}")
+            row = (round_id, self.now(), _NO_REPLY, f"{standing.epoch} {snapshot}")
             connection.execute("INSERT INTO rounds VALUES (?, ?, ?, ?)", row)
-        return reply
+        return True
+
+    def keep_reply(self, round_id: bytes, reply: bytes) -> bytes:
+        """Return the reply of a round that was begun, kept; the first one stays for ever."""
+        with self._transaction() as connection:
+            row = (reply, round_id, _NO_REPLY)
+            if connection.execute("UPDATE rounds SET reply = ? WHERE id = ? AND reply = ?", row).rowcount == 1:
+                return reply
+            (kept,) = connection.execute(f"SELECT {_REPLY}", (round_id,)).fetchone()
+        if not kept:
+            raise InvalidInput("a round is charged before its reply is kept")
+        return bytes(kept)
 
     def require_affordable(self, charges: Sequence[Charge]) -> None:
         """Raise `BudgetExhausted` if these charges would be refused now; nothing is recorded."""
@@ -86,7 +98,7 @@ class OwnerLedger(SQLiteLedger):
             settle(self._due(connection, charges), cap=standing.cap, before=standing.spending)
 
     def kept_reply(self, round_id: bytes) -> bytes | None:
-        """Return the reply kept for a round, if there is one."""
+        """Return the reply kept for a round, empty if it was charged and has none; None for a new one."""
         with self._reading() as connection:
             (kept,) = connection.execute(f"SELECT {_REPLY}", (round_id,)).fetchone()
             if kept is None:
@@ -104,23 +116,32 @@ class OwnerLedger(SQLiteLedger):
     def begin_comparison(self, session: bytes, *, over: str, limit: int, freeze: Callable[[], bytes]) -> bytes | None:
         """Count a secure comparison, once, and return the vector frozen for this epoch; None beyond the limit.
 
-        One grid and one threshold serve a whole epoch: another one gets None too.
+        One grid and one threshold serve a whole epoch: another one gets None too. Records are counted, by `freeze`,
+        only after the comparison is.
         """
+        epoch = self.epoch
         with self._transaction() as connection:
-            epoch = self.epoch
             known = connection.execute("SELECT 1 FROM comparisons WHERE session = ?", (session,)).fetchone()
             (made,) = connection.execute("SELECT count(*) FROM comparisons WHERE epoch = ?", (epoch,)).fetchone()
-            if known is not None or made >= limit:
-                return None
-            row = connection.execute("SELECT over, vector FROM frozen WHERE epoch = ?", (epoch,)).fetchone()
-            if row is None:
-                row = (over, freeze())
-                connection.execute("INSERT INTO frozen VALUES (?, ?, ?)", (epoch, *row))
-                self._note(connection, f"secure comparisons begin, over {over}; each shows one exact bit")
-            if row[0] != over:
+            frozen = connection.execute("SELECT over, vector FROM frozen WHERE epoch = ?", (epoch,)).fetchone()
+            if known is not None or made >= limit or (frozen is not None and frozen[0] != over):
                 return None
             connection.execute("INSERT INTO comparisons VALUES (?, ?)", (session, epoch))
-            return bytes(row[1])
+        if frozen is not None:
+            return bytes(frozen[1])
+        vector = freeze()
+        with self._transaction() as connection:
+            if connection.execute("INSERT OR IGNORE INTO frozen VALUES (?, ?, ?)", (epoch, over, vector)).rowcount == 0:
+                return None  # frozen otherwise in the meantime
+            self._note(connection, f"secure comparisons begin, over {over}; each shows one exact bit")
+        return vector
+
+    def count_offer(self, *, limit: int) -> bool:
+        """Count a group that was offered in this epoch, and tell whether there were at most `limit`."""
+        with self._transaction() as connection:
+            add = "INSERT INTO offers VALUES (?, 1) ON CONFLICT (epoch) DO UPDATE SET made = made + 1 RETURNING made"
+            (made,) = connection.execute(add, (self.epoch,)).fetchone()
+        return int(made) <= limit
 
     def comparisons(self) -> int:
         """Return how many secure comparisons this owner began in this epoch."""

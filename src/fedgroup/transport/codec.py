@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.messages.limits import VERSION
 from fedgroup.messages.live import WIRE
-from fedgroup.transport.links import MOST_BYTES
+from fedgroup.transport.links import MOST_MESSAGE
 
 try:
     import msgspec
@@ -74,8 +74,8 @@ _decode_once = lru_cache(maxsize=256)(decode)
 
 
 def _require_size(data: bytes) -> None:
-    if len(data) > MOST_BYTES:
-        raise ProtocolViolation(f"a message has at most {MOST_BYTES} bytes")
+    if len(data) > MOST_MESSAGE:
+        raise ProtocolViolation(f"a message has at most {MOST_MESSAGE} bytes")
 
 
 def _read(kind: type, fields: Any) -> Any:

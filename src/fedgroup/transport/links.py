@@ -6,7 +6,10 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 
 MOST_BYTES = 1 << 20
-"""No message on a wire is longer."""
+"""No payload on a wire is longer."""
+
+MOST_MESSAGE = MOST_BYTES - 256
+"""No message is longer: there is room for what seals it."""
 
 
 class OwnerLink(Protocol):

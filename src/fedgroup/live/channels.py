@@ -1,0 +1,232 @@
+"""Links on which only the provider and the owners are heard, whoever runs the broker; see `secure/channel.py`.
+
+An owner that comes shows its certificate openly. The provider says Hello to it, and takes it for here once it has
+greeted back under that certificate. An owner greets whoever says Hello, and obeys only who then seals under the
+certificate of the federation's provider. Letters between owners pass as they are: they are sealed by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Protocol
+
+from fedgroup.errors import FedgroupError, ProtocolViolation
+from fedgroup.messages.said import Presence
+from fedgroup.secure.channel import (
+    FRAME,
+    GREETING,
+    HELLO,
+    KEY_BYTES,
+    Session,
+    binding,
+    owners_side,
+    providers_side,
+    session_of,
+)
+from fedgroup.secure.pair_keys import OwnerKey
+from fedgroup.transport.codec import decode, encode
+from fedgroup.transport.topics import PROVIDER
+
+log = logging.getLogger("fedgroup.wire")
+
+AGAIN_S = 2.0
+"""How often the provider says Hello to an owner that has not greeted back."""
+
+_MOST_OFFERED = 4
+"""Sessions that an owner greeted in and has heard nothing in yet; the oldest is forgotten."""
+
+Verify = Callable[[bytes], Any]
+"""Returns a certificate that holds now, or raises."""
+
+
+class Identified(Protocol):
+    """A party's own certificate and exchange key."""
+
+    @property
+    def owner_key(self) -> OwnerKey: ...
+
+    @property
+    def certificate(self) -> Any: ...
+
+
+class OwnerChannel:
+    """An owner's link: what it yields as the provider's was sealed by the provider of its federation.
+
+    Guarantee: nobody without the provider's key is heard as the provider, and only the provider reads what is sent
+               to it. Hellos that lead to nothing leave the session in use alone.
+    """
+
+    def __init__(self, link: Any, identity: Identified, *, agreed: bytes, verify_provider: Verify) -> None:
+        """`verify_provider` returns a provider's certificate that holds now, or raises."""
+        self._link = link
+        self._identity = identity
+        self._here = encode(Presence(identity.certificate.name, True, identity.certificate.der, agreed=agreed))
+        self._verify = verify_provider
+        self._used: tuple[Session, bytes] | None = None
+        self._offered: dict[bytes, tuple[Session, bytes]] = {}
+
+    @property
+    def waited_s(self) -> float:
+        return float(self._link.waited_s)
+
+    async def send(self, to: str, payload: bytes) -> None:
+        """Send to the provider, sealed, or to another owner as it is; lost before the provider has said Hello."""
+        if to != PROVIDER:
+            await self._link.send(to, payload)
+        elif (sealed := self.sealed(payload)) is not None:
+            await self._link.send(to, sealed)
+
+    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
+        """Yield (sender, payload) until the link is closed; what does not open is dropped."""
+        async for sender, payload in self._link.received():
+            if sender != PROVIDER:
+                yield sender, payload
+                continue
+            try:
+                if payload.startswith(HELLO):
+                    await self._link.send(PROVIDER, self.greeting(payload))
+                    continue
+                opened = self.opened(payload)
+            except FedgroupError:
+                log.warning("a message was refused", extra={"party": self._identity.certificate.name})
+                continue
+            yield PROVIDER, opened
+
+    def sealed(self, payload: bytes) -> bytes | None:
+        """Return a frame for the provider; None before it has said anything in a session."""
+        return None if self._used is None else self._used[0].seal(payload)
+
+    def greeting(self, hello: bytes) -> bytes:
+        """Return what is said to who says Hello with the provider's certificate."""
+        providers_fresh, der = hello[len(HELLO) : len(HELLO) + KEY_BYTES], hello[len(HELLO) + KEY_BYTES :]
+        own, fresh = self._identity.certificate, OwnerKey.fresh()
+        session = owners_side(
+            self._identity.owner_key,
+            fresh,
+            provider=self._verified(der).exchange_key,
+            providers_fresh=providers_fresh,
+            bound=_bound(own.federation, der, own.der),
+        )
+        self._offered = dict(list(self._offered.items())[-_MOST_OFFERED + 1 :]) | {session.id: (session, der)}
+        return GREETING + fresh.public + session.seal(self._here)
+
+    def opened(self, frame: bytes) -> bytes:
+        """Return what the provider sealed, or raise `ProtocolViolation`."""
+        name = session_of(frame)
+        session, der = self._offered.get(name) or self._used or (None, b"")
+        if session is None:
+            raise ProtocolViolation("a frame is of a session that was greeted in")
+        self._verified(der)
+        opened = session.open(frame)
+        if name in self._offered:  # heard in it for the first time: whoever said Hello holds the provider's key
+            self._used, self._offered = self._offered[name], {}
+        return opened
+
+    def _verified(self, der: bytes) -> Any:
+        found = self._verify(der)
+        if found.name != PROVIDER:
+            raise ProtocolViolation("only the provider asks")
+        return found
+
+
+class ProviderChannels:
+    """The provider's link: what it yields as an owner's was sealed by that owner.
+
+    Guarantee: an owner is here when it has greeted back under its certificate, and what is heard as an owner's, it
+               said. That an owner is gone is the broker's word: it could as well carry nothing.
+    """
+
+    def __init__(self, link: Any, identity: Identified, *, verify_owner: Verify) -> None:
+        self._link = link
+        self._identity = identity
+        self._verify = verify_owner
+        self._shown: dict[str, bytes] = {}
+        self._fresh: dict[str, OwnerKey] = {}
+        self._sessions: dict[str, Session] = {}
+
+    async def send(self, owner: str, payload: bytes) -> None:
+        await self.send_many([(owner, payload)])
+
+    async def send_many(self, messages: Iterable[tuple[str, bytes]]) -> None:
+        """Send each owner its message, sealed for it; lost for owners that have not greeted."""
+        await self._link.send_many(self._sealed(messages))
+
+    def _sealed(self, messages: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+        for owner, payload in messages:
+            session = self._sessions.get(owner)
+            if session is not None:
+                yield owner, session.seal(payload)
+
+    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
+        """Yield (owner, payload) until the link is closed; payloads are answers and encoded `Presence`s."""
+        async for owner, payload in self._link.received():
+            try:
+                heard = await self._heard(owner, payload)
+            except FedgroupError:
+                heard = b""  # whoever listens counts it among the refused
+            if heard is not None:
+                yield owner, heard
+
+    async def keep_greeting(self) -> None:
+        """Say Hello again to owners that have not greeted back, until cancelled: a message may be lost."""
+        while True:
+            await asyncio.sleep(AGAIN_S)
+            for owner in list(self._fresh):
+                with suppress(FedgroupError):
+                    await self._hello(owner)
+
+    async def _heard(self, owner: str, payload: bytes) -> bytes | None:
+        """Return what an owner said; None for what is said between channels only."""
+        if payload.startswith(FRAME):
+            session = self._sessions.get(owner)
+            if session is None:
+                raise ProtocolViolation("an owner greets before it says anything else")
+            return session.open(payload)
+        if payload.startswith(GREETING):
+            return self._greeted(owner, payload[len(GREETING) :])
+        presence = decode(payload, (Presence,))
+        if presence.owner != owner:
+            raise ProtocolViolation("an owner speaks for itself only")
+        if not presence.here:
+            self._forget(owner)
+            return payload
+        self._shown[owner] = presence.certificate
+        await self._hello(owner)
+        return None
+
+    def _forget(self, owner: str) -> None:
+        self._shown.pop(owner, None)
+        self._fresh.pop(owner, None)
+        self._sessions.pop(owner, None)
+
+    async def _hello(self, owner: str) -> None:
+        self._fresh[owner] = fresh = OwnerKey.fresh()
+        if self._verify(self._shown[owner]).name != owner:
+            raise ProtocolViolation("an owner shows its own certificate")
+        await self._link.send_many([(owner, HELLO + fresh.public + self._identity.certificate.der)])
+
+    def _greeted(self, owner: str, greeting: bytes) -> bytes:
+        fresh, certificate = self._fresh.get(owner), self._verify(self._shown.get(owner, b""))
+        if fresh is None or certificate.name != owner:
+            raise ProtocolViolation("an owner greets whoever said Hello to it")
+        session = providers_side(
+            self._identity.owner_key,
+            fresh,
+            owner=certificate.exchange_key,
+            owners_fresh=greeting[:KEY_BYTES],
+            bound=_bound(certificate.federation, self._identity.certificate.der, certificate.der),
+        )
+        said = session.open(greeting[KEY_BYTES:])
+        here = decode(said, (Presence,))
+        if (here.owner, here.here, here.certificate) != (owner, True, certificate.der):
+            raise ProtocolViolation("an owner greets by saying that it is here")
+        del self._fresh[owner]
+        self._sessions[owner] = session
+        return said
+
+
+def _bound(federation: str, provider: bytes, owner: bytes) -> bytes:
+    return binding(federation.encode(), provider, owner)
