@@ -105,23 +105,22 @@ def test_a_member_of_a_trusted_group_killed_at_any_step_paid_for_what_left(
     asyncio.run(story())
 
 
-def test_an_owner_killed_while_it_describes_itself_paid_for_what_left(world_of: Callable[..., World]) -> None:
+@pytest.mark.parametrize(("moment", "paid"), [("charged", 0), ("made", SETUP.nano), ("kept", SETUP.nano)])
+def test_an_owner_killed_while_it_describes_itself_paid_for_what_was_counted(
+    moment: str, paid: int, world_of: Callable[..., World]
+) -> None:
     async def story() -> None:
         world = world_of(3)
         victim = world.names[0]
         async with running_provider(world.config) as up:
             world.start_owners(without=(victim,))
-            for at, paid in (("Describe charged", 0), ("Describe made", SETUP.nano), ("Describe kept", SETUP.nano)):
-                before = world.spent(victim)
-                world.start(victim, dies=at)
-                await until(lambda: len(up.provider.desk.present) == world.owners)
-                world.doom()
-                plan: Any = await up.provider.regroup(GroupingSettings(), epsilon=SETUP, grid=(2, 2))
-                world.died(victim)
-                assert victim not in plan.members
-                assert world.spent(victim) - before == paid
-                await answered_again(world, up, victim, "fedgroup")
-                world.kill(victim)
-                await until(lambda: victim not in up.provider.desk.present)
+            world.start(victim, dies=f"Describe {moment}")
+            await until(lambda: len(up.provider.desk.present) == world.owners)
+            world.doom()
+            plan: Any = await up.provider.regroup(GroupingSettings(), epsilon=SETUP, grid=(2, 2))
+            world.died(victim)
+            assert victim not in plan.members
+            assert world.spent(victim) == paid
+            await answered_again(world, up, victim, "fedgroup")
 
     asyncio.run(story())
