@@ -2,17 +2,20 @@
 
 Guarantee: a round is charged and its reply kept in one transaction, on disk before the reply is returned; where the
            ledger is `flushed_later`, before `flush` returns. Whatever happens in between, there is one reply for a
-           round or none, and never one that was not charged.
+           round or none, and never one that was not charged. After `keep_days` its bytes are dropped, and asked again
+           for such a round the ledger refuses: its id and its charge stay for ever.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import sqlite3
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidInput
+from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.privacy.budget import Charge, settle
 from fedgroup.storage.marks import Mark
 from fedgroup.storage.sqlite import STANDING, SQLiteLedger, Standing
@@ -21,6 +24,8 @@ _ROUNDS = """
 CREATE TABLE IF NOT EXISTS rounds (
     id BLOB PRIMARY KEY, at TEXT NOT NULL, reply BLOB NOT NULL, snapshot TEXT NOT NULL) WITHOUT ROWID
 """
+_REPLIES_BY_AGE = "CREATE INDEX IF NOT EXISTS replies_by_age ON rounds (at) WHERE reply <> x''"
+_OLD_REPLIES = "SELECT id FROM rounds WHERE reply <> x'' AND at < ? ORDER BY at LIMIT 16"
 _COMPARISONS = """
 CREATE TABLE IF NOT EXISTS comparisons (session BLOB PRIMARY KEY, epoch INTEGER NOT NULL) WITHOUT ROWID
 """
@@ -47,11 +52,16 @@ class OwnerLedger(SQLiteLedger):
         holder: str | None = None,
         busy_seconds: float = 60.0,
         flushed_later: bool = False,
+        keep_days: int | None = None,
     ) -> None:
-        """Open the ledger of `holder`: another owner's is refused, for it would answer with that one's replies."""
+        """Open the ledger of `holder`: another owner's is refused, for it would answer with that one's replies.
+
+        Replies are kept for so many days; for ever if nobody says how long.
+        """
         super().__init__(path, busy_seconds=busy_seconds, flushed_later=flushed_later)
+        self._keep = None if keep_days is None else timedelta(days=keep_days)
         with self._transaction() as connection:
-            for table in (_ROUNDS, _COMPARISONS, _FROZEN, _HOLDER, _NAME):
+            for table in (_ROUNDS, _REPLIES_BY_AGE, _COMPARISONS, _FROZEN, _HOLDER, _NAME):
                 connection.execute(table)
             if connection.execute("SELECT name FROM ledger_name").fetchone() is None:
                 connection.execute("INSERT INTO ledger_name VALUES (?)", (_new_name(),))
@@ -71,12 +81,13 @@ class OwnerLedger(SQLiteLedger):
         with self._transaction() as connection:
             kept, *columns = connection.execute(f"SELECT {_REPLY}, {STANDING}", (round_id,)).fetchone()
             if kept is not None:
-                return bytes(kept)
+                return _repeated(kept)
             standing = Standing.of(columns)
             self._write(connection, charges, standing)
             reply = make()
             row = (round_id, self.now(), reply, f"{standing.epoch} {snapshot}")
             connection.execute("INSERT INTO rounds VALUES (?, ?, ?, ?)", row)
+            self._drop_old_replies(connection)
         return reply
 
     def require_affordable(self, charges: Sequence[Charge]) -> None:
@@ -92,7 +103,7 @@ class OwnerLedger(SQLiteLedger):
             if kept is None:
                 return None
             self._note_unflushed()  # another process may have written it a moment ago
-            return bytes(kept)
+            return _repeated(kept)
 
     def snapshot_of(self, round_id: bytes) -> str | None:
         """Return what the data was when a round was answered in this epoch; None for rounds of earlier ones."""
@@ -152,6 +163,20 @@ class OwnerLedger(SQLiteLedger):
             self._count_lost(connection, epoch, left, why)
             connection.execute("INSERT OR REPLACE INTO frozen VALUES (?, 'nothing', x'')", (epoch,))
             connection.execute("UPDATE ledger_name SET name = ?", (_new_name(),))
+
+    def _drop_old_replies(self, connection: sqlite3.Connection) -> None:
+        """Drop the bytes of some replies that nobody will ask for again; who does all the same is refused."""
+        if self._keep is not None:
+            until = (datetime.fromisoformat(self.now()) - self._keep).isoformat(timespec="seconds")
+            old = connection.execute(_OLD_REPLIES, (until,)).fetchall()
+            connection.executemany("UPDATE rounds SET reply = x'' WHERE id = ?", old)
+
+
+def _repeated(kept: bytes) -> bytes:
+    """Return what was said in a round, as long as it is kept."""
+    if not kept:
+        raise ProtocolViolation("the reply of this round is not kept any more")
+    return bytes(kept)
 
 
 def _new_name() -> str:
