@@ -11,16 +11,16 @@ from live_world import until
 from fedgroup.epsilon import Epsilon
 from fedgroup.live.desk import Desk
 from fedgroup.live.provider import LiveProvider
-from fedgroup.live.telling import TRUST, trust_in
 from fedgroup.messages import Answer, RangeQuery
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.space import Circle
 from fedgroup.transport.codec import decode, encode
+from fedgroup.user import trust
 from owner_keys import believed
 
 QUERY = RangeQuery("count", Circle(5, 5, 3.2), Epsilon.of(1))
 NOTE = "1 owner that was here before is away; its records are not counted"
-MASKED = TRUST["masked"].format(1)
+MASKED = trust.MASKED.format(1)
 
 
 def told(answer: Answer) -> tuple[int, int, int, int]:
@@ -125,13 +125,8 @@ def test_where_nobody_is_in_a_group_no_masks_are_claimed(city: Callable[..., Any
     async def story() -> None:
         async with city(3, modes=()) as here:
             answer = await here.provider.ask(QUERY, method="cohorts")
-            assert (answer.groups, answer.trust) == (3, "nobody: every owner adds its own noise")
+            assert (answer.groups, answer.trust) == (3, trust.ALONE)
             plan = here.provider._plans["cohorts"]
             assert here.provider.trust(plan) == answer.trust
 
     asyncio.run(story())
-
-
-def test_two_kinds_of_groups_are_told_apart() -> None:
-    both = trust_in({"masked", "trusted"}, alone=False, colluders=2)
-    assert both == f"{TRUST['trusted']}; other groups trust {TRUST['masked'].format(2)}"

@@ -17,6 +17,7 @@ from fedgroup.live.config import (
     OwnerConfig,
     PolicyTable,
     ProviderConfig,
+    StateTable,
     read_config,
 )
 from fedgroup.live.samples import owner_text, provider_text
@@ -93,3 +94,14 @@ def test_what_is_commented_out_can_be_said(tmp_path: Path) -> None:
     silo = settings_of(config.silo)
     assert (silo.time, silo.order, silo.attributes) == ("time", "time", ("fare",))
     assert (config.policy.attributes, config.policy.highest_setup) == (("fare",), 0.5)
+
+
+def test_what_is_kept_is_kept_for_90_days_unless_a_file_says_how_long(tmp_path: Path) -> None:
+    provider, owner = provider_text(**FACTS, **PLACES, http_port=2), owner_text(**FACTS, **PLACES)
+    (tmp_path / "p.toml").write_text(provider)
+    (tmp_path / "o.toml").write_text(owner)
+    assert read_config(tmp_path / "p.toml", ProviderConfig).state.keep_days == StateTable().keep_days == 90
+    assert read_config(tmp_path / "o.toml", OwnerConfig).ledger.keep_days == 90
+    (tmp_path / "p.toml").write_text(provider.replace("keep_days = 90", "keep_days = 0"))
+    with pytest.raises(InvalidInput, match="keep_days"):
+        read_config(tmp_path / "p.toml", ProviderConfig)

@@ -136,7 +136,7 @@ def test_the_slider_follows_the_epsilon_typed(page):
 
 
 def test_who_is_trusted_is_one_clause(page):
-    for method, start in (("dp", "Nobody is trusted: every"), ("mpc", "Nobody is trusted: answers")):
+    for method, start in (("dp", "Nobody is trusted: every"), ("mpc", "No party is trusted with an owner's answer: ")):
         page.get_by_role("radio", name=re.compile(f"^{method}")).click()
         expect(page.locator(".fg-trust")).to_contain_text(start)
         assert page.locator(".fg-trust").inner_text().count(":") == 1

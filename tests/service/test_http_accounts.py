@@ -102,10 +102,10 @@ def test_a_dry_run_promises_masks_only_where_there_are_groups(service: Service, 
     async def story() -> None:
         async with service(4) as here, here.client() as ann:
             alone = await ann.post("/v1/queries", json=question | {"method": "dp", "dry_run": True})
-            assert alone.json()["trust"] == "nobody: every owner adds its own noise"
+            assert alone.json()["trust"] == "nobody is trusted: every owner adds its own noise"
             await ann.post("/v1/queries", json=question | {"method": "cohorts"})
             together = await ann.post("/v1/queries", json=question | {"method": "cohorts", "dry_run": True})
-            assert "masked" in together.json()["trust"]
+            assert "under masks" in together.json()["trust"]
 
     run(story())
 

@@ -265,7 +265,8 @@ def _up(facts: dict[str, Any], *, as_json: bool) -> None:
         print_json(facts)
         result.file.flush()
         return
-    groups = several(facts["groups"], "group") if facts["groups"] else "no groups yet"
+    alone = f", {facts['alone']} of them an owner alone" if facts["alone"] else ""
+    groups = several(facts["groups"], "group") + alone
     result.print(f"{facts['owners']} owners are here, in {groups}; the provider listens at {facts['url']}")
     if "page" in facts:
         result.print(f"the map is at {facts['page']} (--open opens it); sign in with the token in {facts['access']}")

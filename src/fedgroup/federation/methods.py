@@ -18,20 +18,12 @@ from fedgroup.owner.role import AnswerTerms
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import PublicMap
+from fedgroup.user.trust import ALONE, BOTH, EXACT, MASKED, TRUSTED
 
 METHODS = ("dp", "fedgroup", "cohorts", "mpc", "exact")
 COHORT_SIZE = 50
 MOST_METHODS = 16
 """How many methods a federation keeps ready."""
-
-_ALONE = "nobody is trusted: every owner adds its own noise"
-_TRUSTED = "each group's leader is trusted by its members: it sees their exact partial answers"
-_MASKED = (
-    "no party is trusted with an owner's answer: members hide theirs under masks and share the noise; it takes more "
-    "than {} of a group's members, together with the provider, to learn more, and enough honest ones must be heard"
-)
-_MIXED = "leaders of groups of similar owners are trusted by their members; all others: "
-_EXACT = "everybody is trusted with the exact answer: for evaluation only"
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +119,7 @@ def _mask_settings(details: Details) -> MaskSettings:
 def _everyone_alone(name: str, owners: OwnerIds) -> Method:
     partition = Partition.singletons(len(owners))
     terms = AnswerTerms(partition, partition.labels)
-    return Method(name, None, _EXACT if name == "exact" else _ALONE, owners, terms)
+    return Method(name, None, EXACT if name == "exact" else ALONE, owners, terms)
 
 
 def _masked(name: str, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings, size: int) -> Method:
@@ -138,7 +130,7 @@ def _masked(name: str, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings
     ready = masks.ready(partition, settings)
     terms = AnswerTerms(partition, np.arange(len(owners), dtype=np.int32), ready)
     said = (settings, size if name == "cohorts" else None)
-    return Method(name, "masked", _MASKED.format(settings.colluders), owners, terms, None, said, settings)
+    return Method(name, "masked", MASKED.format(settings.colluders), owners, terms, None, said, settings)
 
 
 def _fedgroup(plan: Plan | None, in_group: str, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings) -> Method:
@@ -149,10 +141,9 @@ def _fedgroup(plan: Plan | None, in_group: str, owners: OwnerIds, masks: MaskRoo
         partition = Partition(partition.labels, np.ones(partition.groups, dtype=np.bool_))
     seats = positions(owners, roster)
     if not partition.is_masked.any():
-        return Method("fedgroup", in_group, _TRUSTED, roster, AnswerTerms(partition, seats), plan)
+        return Method("fedgroup", in_group, TRUSTED, roster, AnswerTerms(partition, seats), plan)
     ready = masks.ready(partition, settings)
-    hidden = _MASKED.format(settings.colluders)
-    trust = hidden if in_group == "masked" else _MIXED + hidden
+    trust = (MASKED if in_group == "masked" else BOTH).format(settings.colluders)
     return Method(
         "fedgroup", in_group, trust, roster, AnswerTerms(partition, seats, ready), plan, (settings,), settings
     )

@@ -31,6 +31,7 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
 
 _Named = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_TEXT)]
 _Cells = Annotated[int, msgspec.Meta(ge=1, le=MOST_SIDE)]
+_Days = Annotated[int, msgspec.Meta(ge=1, le=36_500)]
 
 
 class FederationTable(_Table, frozen=True, kw_only=True):
@@ -117,9 +118,10 @@ class PageTable(_Table, frozen=True, kw_only=True):
 
 
 class StateTable(_Table, frozen=True, kw_only=True):
-    """Where the provider keeps users, questions and plans."""
+    """Where the provider keeps users, questions and plans, and how long it keeps what nobody asks for any more."""
 
     file: str = "provider.db"
+    keep_days: _Days = 90
 
 
 class ProviderConfig(_Table, frozen=True, kw_only=True):
@@ -151,10 +153,11 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
 
 
 class LedgerTable(_Table, frozen=True, kw_only=True):
-    """The owner's own ledger, and what it may spend per epoch."""
+    """The owner's own ledger, what it may spend per epoch, and how long it can repeat what it said, byte by byte."""
 
     file: str
     cap: float
+    keep_days: _Days = 90
 
 
 class PolicyTable(_Table, frozen=True, kw_only=True):

@@ -150,7 +150,7 @@ class Marking:
 
 def _opened(config: OwnerConfig, holder: str, *, new_ledger: bool) -> MarkedLedger:
     _require_made(config, new_ledger=new_ledger)
-    ledger = OwnerLedger(config.ledger.file, holder=holder, flushed_later=True)
+    ledger = OwnerLedger(config.ledger.file, holder=holder, flushed_later=True, keep_days=config.ledger.keep_days)
     try:
         return MarkedLedger(ledger, _mark_file(config))
     except BaseException:

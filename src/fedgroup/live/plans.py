@@ -23,6 +23,12 @@ class LiveGroup:
         """Return the members that are asked to answer together; nobody is left out of a trusted group."""
         return [name for name in self.members if self.mode == "trusted" or name not in left_out]
 
+    def can_answer(self, present: Collection[str], left_out: Collection[str] = ()) -> bool:
+        """Tell whether its leader, or of a masked one enough members, are here to give an answer."""
+        if self.mode == "trusted":
+            return self.members[0] in present
+        return sum(name in present for name in self.asked(left_out)) >= self.terms.least_heard
+
 
 @dataclass(frozen=True)
 class Roster:
@@ -86,9 +92,14 @@ class LivePlan:
 
     def noises(self, present: set[str], left_out: Collection[str] = ()) -> float:
         """Return how many noises an answer holds if everybody who is here is heard."""
-        asked = [(group, len(present.intersection(group.asked(left_out)))) for group in self.groups]
+        able = [group for group in self.groups if group.can_answer(present, left_out)]
+        asked = [(group, len(present.intersection(group.asked(left_out)))) for group in able]
         shares = (1.0 if group.mode == "trusted" else float(group.terms.shape(heard)) for group, heard in asked)
         return len(self.alone(present, left_out)) + sum(shares)
+
+    def count(self, present: Collection[str], left_out: Collection[str] = ()) -> int:
+        """Return how many groups can answer now, each owner alone counted as a group: what answers tell."""
+        return sum(group.can_answer(present, left_out) for group in self.groups) + len(self.alone(present, left_out))
 
     def sizes(self) -> list[int]:
         """Return the sizes of all groups, the largest first: what users may see of a plan."""

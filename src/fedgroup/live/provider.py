@@ -145,16 +145,20 @@ class LiveProvider:
         return user.expect(query, scales=scales_of(query, self.settings.protection), noises=noises, continuous=False)
 
     def partition(self, plan: LivePlan | None) -> tuple[int, float]:
-        """Return how many groups, owners alone included, and how many noises a question is answered with now."""
+        """Return how many groups, each owner alone counted as one, and how many noises answer a question now."""
         present, left_out = self.desk.present, self._lapses.left_out
         if plan is None:
             return len(present), float(len(present))
-        return len(plan.groups) + len(plan.alone(present, left_out)), plan.noises(present, left_out)
+        return plan.count(present, left_out), plan.noises(present, left_out)
+
+    def alone(self, plan: LivePlan) -> int:
+        """Return how many of the groups that a question is answered with now are owners alone."""
+        return len(plan.alone(self.desk.present, self._lapses.left_out))
 
     def trust(self, plan: LivePlan | None) -> str:
         """Return who is trusted with what if everybody who is here answers by a plan."""
         modes = set() if plan is None else {group.mode for group in plan.groups}
-        alone = plan is not None and bool(plan.alone(self.desk.present, self._lapses.left_out))
+        alone = plan is not None and bool(self.alone(plan))
         return trust_in(modes, alone=alone, colluders=self.settings.masks.colluders)
 
     def _chosen(self, method: str | None) -> str:

@@ -81,7 +81,7 @@ async def running_provider(
         stack.push_async_callback(_end, asyncio.create_task(vouching.keep_fresh([client, server])))
         address = BrokerAddress(config.broker.host, port, client)
         link = await stack.enter_async_context(MqttProviderLink(topics=topics, broker=address))
-        state = ProviderState(config.state.file)
+        state = ProviderState(config.state.file, keep_days=config.state.keep_days)
         stack.callback(state.close)
         channels = ProviderChannels(link, identity, verify_owner=vouching.verify)
         stack.push_async_callback(_end, asyncio.create_task(channels.keep_greeting()))

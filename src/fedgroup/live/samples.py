@@ -54,6 +54,7 @@ leftovers = "cohort"                  # owners that could not be placed form mas
 
 [state]
 file = "provider.db"                  # users, questions, plans: nothing private, but keep it
+keep_days = 90                        # questions, their keys and answers are forgotten then; what users spent never is
 """
 
 _OWNER = """\
@@ -71,6 +72,7 @@ port = {port}
 [ledger]                              # this owner's own account of what it has spent; as private as the records
 file = "ledger.db"
 cap = {cap}                            # the most epsilon per epoch, vectors and answers together
+keep_days = 90                        # how long it can repeat what it said; what it was charged it keeps for ever
 
 [policy]                              # what this owner refuses, whoever asks
 highest_epsilon = 1.0                 # the most one answer may cost

@@ -8,20 +8,14 @@ from dataclasses import replace
 from fedgroup.errors import refusals_in_words
 from fedgroup.live.asking import Tally
 from fedgroup.messages import Answer
-
-TRUST = {
-    "dp": "nobody: every owner adds its own noise",
-    "trusted": "leaders of groups see their members' exact answers",
-    "masked": "nobody: answers are masked, unless more than {} of a group's members collude",
-}
+from fedgroup.user.trust import ALONE, BOTH, MASKED, TRUSTED
 
 
 def trust_in(modes: Collection[str], *, alone: bool, colluders: int) -> str:
     """Return who is trusted with what, where groups of these modes answer and maybe owners `alone`."""
     if not modes:
-        return TRUST["dp"]
-    told = [TRUST[mode].format(colluders) for mode in ("trusted", "masked") if mode in modes]
-    text = "; other groups trust ".join(told)
+        return ALONE
+    text = TRUSTED if "masked" not in modes else (BOTH if "trusted" in modes else MASKED).format(colluders)
     return f"{text}; owners in no group add their own noise" if alone else text
 
 

@@ -215,7 +215,7 @@ class OwnerNode:
         """
         self.ledger.require_affordable([charge])
         if not self.ledger.begin_round(round_id, [charge], snapshot=self._silo.snapshot()):
-            raise Unknown("failed")
+            raise Unknown("round")
         try:
             reply = self._encode(make())
         except Exception as error:
@@ -223,10 +223,10 @@ class OwnerNode:
         return self.ledger.keep_reply(round_id, reply)
 
     def _kept(self, round_id: bytes) -> bytes | None:
-        """Return the reply of a round that was answered; one that was charged and not answered stays so for ever."""
+        """Return the reply of a round that was answered; one that was charged and has no reply gets none any more."""
         kept = self.ledger.kept_reply(round_id)
         if kept == b"":
-            raise Unknown("failed")
+            raise Unknown("round")
         return kept
 
     # --- questions ----------------------------------------------------------------------------------------------------

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from fedgroup.errors import InvalidQuery
 from fedgroup.live.plans import LivePlan
+from fedgroup.live.provider import LiveProvider
 from fedgroup.live.settings import LiveSettings
 from fedgroup.messages import RangeQuery
 from fedgroup.service.shown import PlanShown
 
 
-def plan_made(plan: LivePlan, present: set[str]) -> PlanShown:
+def plan_made(plan: LivePlan, provider: LiveProvider) -> PlanShown:
     """Return a new plan with its members, and what may be wrong with it, for operators."""
-    shown = PlanShown.of(plan, present, with_members=True)
-    return shown.model_copy(update={"notes": _notes(shown.alone, len(present))})
+    shown = PlanShown.of(plan, provider, with_members=True)
+    return shown.model_copy(update={"notes": _notes(shown.alone, len(provider.desk.present))})
 
 
 def require_offered(query: RangeQuery, settings: LiveSettings) -> None:

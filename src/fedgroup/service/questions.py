@@ -87,7 +87,7 @@ class Questions:
 
         async def work(_question: Question) -> Result:
             plan = await self._provider.regroup(settings, epsilon=epsilon, grid=grid, mode=asked.mode)
-            return plan_made(plan, self._provider.desk.present).model_dump(mode="json")
+            return plan_made(plan, self._provider).model_dump(mode="json")
 
         order = Order({PLAN: asked.model_dump(mode="json")}, epsilon, work, self._require_owners)
         return await self._work.run(user.name, order, key=key)

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from fedgroup.service.problems import Problem
 from fedgroup.storage.provider_state import User
 
+MOST_REMEMBERED = 1_000
+"""Beyond so many users, those are forgotten who have all of their questions back."""
+
 
 class Rates:
     """A user may ask `per_minute` questions at once, and regains them evenly over a minute."""
@@ -19,6 +22,8 @@ class Rates:
     def take(self, user: User) -> None:
         """Count one question, or refuse it and say when the next one is welcome."""
         now = self._clock()
+        if len(self._left) >= MOST_REMEMBERED:
+            self._left = {name: known for name, known in self._left.items() if now - known[1] < 60}
         left, at = self._left.get(user.name, (float(user.per_minute), now))
         left = min(float(user.per_minute), left + (now - at) * user.per_minute / 60)
         if left < 1:

@@ -74,8 +74,8 @@ async def owners(user: AnyUser, service: TheService) -> OwnersShown:
 async def groups(user: AnyUser, service: TheService) -> GroupsShown:
     """Show how many groups there are and how large, of each method; operators see who is in them."""
     plans = await asyncio.to_thread(service.questions.plans)
-    present, named = service.provider.desk.present, is_operator(user)
-    return GroupsShown(plans=[PlanShown.of(plan, present, with_members=named) for plan in plans.values()])
+    provider, named = service.provider, is_operator(user)
+    return GroupsShown(plans=[PlanShown.of(plan, provider, with_members=named) for plan in plans.values()])
 
 
 @open_router.get("/health")

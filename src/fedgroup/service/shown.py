@@ -148,7 +148,7 @@ class OwnersShown(_Shown):
 
 
 class PlanShown(_Shown):
-    """The groups of a method: how many (lambda, owners alone included), how large, made how, at what price."""
+    """The groups of a method: how many can answer now (`alone` of them one owner), how large, how made, the price."""
 
     method: str
     mode: str
@@ -161,15 +161,14 @@ class PlanShown(_Shown):
     notes: list[str] = Field([], description="what may be wrong with it, if it was just made")
 
     @classmethod
-    def of(cls, plan: LivePlan, present: set[str], *, with_members: bool) -> PlanShown:
+    def of(cls, plan: LivePlan, provider: LiveProvider, *, with_members: bool) -> PlanShown:
         """Return a plan as users, or operators, see it."""
-        alone = len(plan.alone(present))
         return cls(
             method=plan.method,
             mode=plan.mode,
-            groups=len(plan.groups) + alone,
+            groups=provider.partition(plan)[0],
             sizes=plan.sizes(),
-            alone=alone,
+            alone=provider.alone(plan),
             epsilon=plan.epsilon,
             guarantee=plan.guarantee,
             members=[list(group.members) for group in plan.groups] if with_members else None,

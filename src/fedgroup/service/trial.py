@@ -52,13 +52,19 @@ async def run_trial(
             plan = up.provider.plan or await _grouped(up, epsilon)
             try:
                 token = _write_access(access, up)
-                facts = {"url": up.url, "owners": len(trial.owners), "groups": len(plan.groups), "access": str(access)}
-                told(facts | ({} if up.page is None else {"page": up.page}))
+                told(_facts(up, plan, owners=len(trial.owners)) | {"access": str(access)})
                 if browse is not None and (address := up.page_for(token)) is not None:
                     await asyncio.to_thread(browse, address)
                 await stop.wait()
             finally:
                 access.unlink(missing_ok=True)
+
+
+def _facts(up: Serving, plan: LivePlan, *, owners: int) -> dict[str, Any]:
+    """Return where a federation is and how many groups it is in, counted as answers count them."""
+    groups, _ = up.provider.partition(plan)
+    facts = {"url": up.url, "owners": owners, "groups": groups, "alone": up.provider.alone(plan)}
+    return facts | ({} if up.page is None else {"page": up.page})
 
 
 async def _grouped(up: Serving, epsilon: float) -> LivePlan:

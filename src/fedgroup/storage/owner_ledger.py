@@ -3,13 +3,17 @@
 Guarantee: a round is charged before anything is counted for it, and stays charged whatever comes of it. Its reply is
            kept before it is returned; where the ledger is `flushed_later`, both are on disk before `flush` returns.
            Whatever happens in between, there is one reply for a round or none, and never one that was not charged.
+           After `keep_days` its bytes are dropped, and asked again for such a round the ledger has nothing to say:
+           its id and its charge stay for ever.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import sqlite3
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
@@ -21,6 +25,8 @@ _ROUNDS = """
 CREATE TABLE IF NOT EXISTS rounds (
     id BLOB PRIMARY KEY, at TEXT NOT NULL, reply BLOB NOT NULL, snapshot TEXT NOT NULL) WITHOUT ROWID
 """
+_REPLIES_BY_AGE = "CREATE INDEX IF NOT EXISTS replies_by_age ON rounds (at) WHERE length(reply) > 1"
+_OLD_REPLIES = "SELECT id FROM rounds WHERE length(reply) > 1 AND at < ? ORDER BY at LIMIT 16"
 _COMPARISONS = """
 CREATE TABLE IF NOT EXISTS comparisons (session BLOB PRIMARY KEY, epoch INTEGER NOT NULL) WITHOUT ROWID
 """
@@ -37,6 +43,8 @@ SELECT (SELECT name FROM ledger_name), (SELECT value FROM facts WHERE name = 'ep
 """
 _NO_REPLY = b""
 """A round that was charged and has not been answered: it never is, if whoever was at it is gone."""
+_DROPPED = b"\0"
+"""A reply that was sent so long ago that its bytes are not kept any more."""
 
 _REPLY = "(SELECT reply FROM rounds WHERE id = ?)"
 
@@ -51,11 +59,16 @@ class OwnerLedger(SQLiteLedger):
         holder: str | None = None,
         busy_seconds: float = 60.0,
         flushed_later: bool = False,
+        keep_days: int | None = None,
     ) -> None:
-        """Open the ledger of `holder`: another owner's is refused, for it would answer with that one's replies."""
+        """Open the ledger of `holder`: another owner's is refused, for it would answer with that one's replies.
+
+        Replies are kept for so many days; for ever if nobody says how long.
+        """
         super().__init__(path, busy_seconds=busy_seconds, flushed_later=flushed_later)
+        self._keep = None if keep_days is None else timedelta(days=keep_days)
         with self._transaction() as connection:
-            for table in (_ROUNDS, _COMPARISONS, _FROZEN, _OFFERS, _HOLDER, _NAME):
+            for table in (_ROUNDS, _REPLIES_BY_AGE, _COMPARISONS, _FROZEN, _OFFERS, _HOLDER, _NAME):
                 connection.execute(table)
             if connection.execute("SELECT name FROM ledger_name").fetchone() is None:
                 connection.execute("INSERT INTO ledger_name VALUES (?)", (_new_name(),))
@@ -78,6 +91,7 @@ class OwnerLedger(SQLiteLedger):
             self._write(connection, charges, standing)
             row = (round_id, self.now(), _NO_REPLY, f"{standing.epoch} {snapshot}")
             connection.execute("INSERT INTO rounds VALUES (?, ?, ?, ?)", row)
+            self._drop_old_replies(connection)
         return True
 
     def keep_reply(self, round_id: bytes, reply: bytes) -> bytes:
@@ -87,8 +101,8 @@ class OwnerLedger(SQLiteLedger):
             if connection.execute("UPDATE rounds SET reply = ? WHERE id = ? AND reply = ?", row).rowcount == 1:
                 return reply
             (kept,) = connection.execute(f"SELECT {_REPLY}", (round_id,)).fetchone()
-        if not kept:
-            raise InvalidInput("a round is charged before its reply is kept")
+        if kept in (None, _DROPPED):
+            raise InvalidInput("a round is charged before its reply is kept, and its reply is kept once")
         return bytes(kept)
 
     def require_affordable(self, charges: Sequence[Charge]) -> None:
@@ -98,13 +112,13 @@ class OwnerLedger(SQLiteLedger):
             settle(self._due(connection, charges), cap=standing.cap, before=standing.spending)
 
     def kept_reply(self, round_id: bytes) -> bytes | None:
-        """Return the reply kept for a round, empty if it was charged and has none; None for a new one."""
+        """Return the reply kept for a round, empty if it was charged and has none any more; None for a new one."""
         with self._reading() as connection:
             (kept,) = connection.execute(f"SELECT {_REPLY}", (round_id,)).fetchone()
             if kept is None:
                 return None
             self._note_unflushed()  # another process may have written it a moment ago
-            return bytes(kept)
+            return b"" if kept == _DROPPED else bytes(kept)
 
     def snapshot_of(self, round_id: bytes) -> str | None:
         """Return what the data was when a round was answered in this epoch; None for rounds of earlier ones."""
@@ -173,6 +187,13 @@ class OwnerLedger(SQLiteLedger):
             self._count_lost(connection, epoch, left, why)
             connection.execute("INSERT OR REPLACE INTO frozen VALUES (?, 'nothing', x'')", (epoch,))
             connection.execute("UPDATE ledger_name SET name = ?", (_new_name(),))
+
+    def _drop_old_replies(self, connection: sqlite3.Connection) -> None:
+        """Drop the bytes of some replies that nobody will ask for again; who does all the same is refused."""
+        if self._keep is not None:
+            until = (datetime.fromisoformat(self.now()) - self._keep).isoformat(timespec="seconds")
+            old = connection.execute(_OLD_REPLIES, (until,)).fetchall()
+            connection.executemany("UPDATE rounds SET reply = x'00' WHERE id = ?", old)
 
 
 def _new_name() -> str:

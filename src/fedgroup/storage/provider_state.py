@@ -3,6 +3,9 @@
 Guarantee: a user's allowance is charged on disk before owners are asked, and never twice for one idempotency key; a
            process killed at any moment leaves the charge or nothing. A question that cost no owner anything gives its
            charge back in the one transaction that ends it, so once or never. Tokens are kept as hashes only.
+           Where `keep_days` is said, what nobody asked for in so many days is forgotten, a few rows with each new one:
+           questions, with their idempotency keys, and answers kept for repeats. What a user spent is never forgotten,
+           and is always the sum of what its questions were charged, those forgotten included.
 """
 
 from __future__ import annotations
@@ -12,10 +15,10 @@ import json
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +26,9 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput, LedgerUnavailable
 from fedgroup.storage.sqlite_file import make_private
 
-_VERSION = 1
+_VERSION = 2
 _APPLICATION_ID = 0x46454450  # "FEDP"
-_SCHEMA = """
+_FIRST_SCHEMA = """
 CREATE TABLE users (
     name TEXT PRIMARY KEY, token TEXT NOT NULL UNIQUE, role TEXT NOT NULL, per_minute INTEGER NOT NULL,
     allowance INTEGER NOT NULL, spent INTEGER NOT NULL DEFAULT 0,
@@ -36,6 +39,17 @@ CREATE TABLE questions (
 CREATE TABLE answers (key TEXT PRIMARY KEY, round BLOB NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE plans (method TEXT PRIMARY KEY, plan TEXT NOT NULL) WITHOUT ROWID;
 """
+_SINCE_VERSION_2 = """
+CREATE TABLE forgotten (user TEXT PRIMARY KEY, questions INTEGER NOT NULL, nano INTEGER NOT NULL) WITHOUT ROWID;
+ALTER TABLE answers ADD COLUMN used TEXT NOT NULL DEFAULT '';
+CREATE INDEX questions_by_age ON questions (at);
+CREATE INDEX questions_of_users ON questions (user, at);
+CREATE INDEX answers_by_use ON answers (used);
+"""
+_FORGOTTEN_AT_ONCE = 16
+"""How many old rows go, at most, when a new one comes."""
+_USED_AGAIN = timedelta(days=1)
+"""How old a note of an answer's use may be before a new one is worth writing."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +83,19 @@ class Question:
 
 
 class ProviderState:
-    """One SQLite file, used by the threads of one provider process."""
+    """One SQLite file, used by the threads of one provider process; without `keep_days` nothing is forgotten."""
 
-    def __init__(self, path: str | Path, *, busy_seconds: float = 10.0) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        busy_seconds: float = 10.0,
+        keep_days: int | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self.path = Path(path).absolute()
+        self._keep = None if keep_days is None else timedelta(days=keep_days)
+        self._clock = clock
         self._turn = threading.RLock()
         with _our_errors(self.path):
             make_private(self.path)
@@ -129,10 +152,11 @@ class ProviderState:
             if known is not None:
                 return known
             self._spend(connection, user, epsilon)
-            row = (secrets.token_hex(12), user, key, _now(), json.dumps(request), epsilon.nano, "asked")
+            row = (secrets.token_hex(12), user, key, self._ago(), json.dumps(request), epsilon.nano, "asked")
             connection.execute(
                 "INSERT INTO questions (id, user, key, at, request, nano, state) VALUES (?, ?, ?, ?, ?, ?, ?)", row
             )
+            self._forget_questions(connection)
             return Question(row[0], user, row[3], request, epsilon, "asked", None, new=True)
 
     def can_afford(self, user: str, epsilon: Epsilon) -> bool:
@@ -188,13 +212,20 @@ class ProviderState:
     def earlier(self, key: str) -> tuple[bytes, Mapping[str, Any]] | None:
         """Return the round and the answer of the same question, if it was asked before."""
         with self._reading() as connection:
-            row = connection.execute("SELECT round, answer FROM answers WHERE key = ?", (key,)).fetchone()
-            return None if row is None else (bytes(row[0]), json.loads(row[1]))
+            row = connection.execute("SELECT round, answer, used FROM answers WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        if row[2] < self._ago(_USED_AGAIN):
+            with suppress(LedgerUnavailable), self._transaction() as connection:  # else it is forgotten sooner
+                connection.execute("UPDATE answers SET used = ? WHERE key = ?", (self._ago(), key))
+        return bytes(row[0]), json.loads(row[1])
 
     def keep(self, key: str, round_id: bytes, answer: Mapping[str, Any]) -> None:
         """Keep an answer for those who ask the same again."""
         with self._transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, round_id, json.dumps(answer)))
+            row = (key, round_id, json.dumps(answer), self._ago())
+            connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
+            self._forget_answers(connection)
 
     def plans(self) -> list[Mapping[str, Any]]:
         """Return the plans in force."""
@@ -215,16 +246,18 @@ class ProviderState:
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        """Lay out a new file; refuse one that is something else."""
+        """Lay out a new file, bring one of version 1 up to date; refuse one that is something else."""
         with self._transaction() as connection:
             (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if tables == 0:
-                for statement in _SCHEMA.split(";\n"):
-                    connection.execute(statement)
+                _run(connection, _FIRST_SCHEMA)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            if tables == 0 or _marks(connection) == (_APPLICATION_ID, 1):
+                _run(connection, _SINCE_VERSION_2)
+                connection.execute("UPDATE answers SET used = ?", (self._ago(),))
                 connection.execute(f"PRAGMA user_version = {_VERSION}")
-            found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-        if found != [_APPLICATION_ID, _VERSION]:
+            found = _marks(connection)
+        if found != (_APPLICATION_ID, _VERSION):
             raise InvalidInput(f"{self.path} is not a provider's file of version {_VERSION}; name another file")
 
     def _spend(self, connection: sqlite3.Connection, user: str, epsilon: Epsilon) -> None:
@@ -236,6 +269,26 @@ class ProviderState:
                 asked=float(epsilon), left=float(Epsilon(row[0] - row[1])), cap=float(Epsilon(row[0]))
             )
         connection.execute("UPDATE users SET spent = spent + ? WHERE name = ?", (epsilon.nano, user))
+
+    def _forget_questions(self, connection: sqlite3.Connection) -> None:
+        """Forget some questions that are too old, and add what they were charged to what their users keep."""
+        if self._keep is None:
+            return
+        old = "SELECT rowid, user, nano FROM questions WHERE at < ? ORDER BY at LIMIT ?"
+        rows = connection.execute(old, (self._ago(self._keep), _FORGOTTEN_AT_ONCE)).fetchall()
+        connection.executemany(_ONE_MORE_FORGOTTEN, [(user, nano) for _, user, nano in rows])
+        connection.executemany("DELETE FROM questions WHERE rowid = ?", [(row,) for row, _, _ in rows])
+
+    def _forget_answers(self, connection: sqlite3.Connection) -> None:
+        """Forget some answers that nobody asked for in a long time."""
+        if self._keep is not None:
+            old = "SELECT key FROM answers WHERE used < ? ORDER BY used LIMIT ?"
+            keys = connection.execute(old, (self._ago(self._keep), _FORGOTTEN_AT_ONCE)).fetchall()
+            connection.executemany("DELETE FROM answers WHERE key = ?", keys)
+
+    def _ago(self, time: timedelta = timedelta()) -> str:
+        """Return when it was so long ago, as texts that sort by time."""
+        return (self._clock() - time).astimezone(UTC).isoformat(timespec="milliseconds")
 
     def _user(self, column: str, value: str) -> User | None:
         with self._reading() as connection:
@@ -266,6 +319,23 @@ class ProviderState:
 
 _USER = "SELECT name, role, per_minute, allowance, spent, token LIKE 'removed %' FROM users"
 _QUESTION = "SELECT id, user, at, request, nano, state, answer FROM questions"
+_ONE_MORE_FORGOTTEN = (
+    "INSERT INTO forgotten VALUES (?, 1, ?)"
+    " ON CONFLICT DO UPDATE SET questions = questions + 1, nano = nano + excluded.nano"
+)
+
+
+def _run(connection: sqlite3.Connection, statements: str) -> None:
+    for statement in statements.split(";\n"):
+        connection.execute(statement)
+
+
+def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return whose file this is, and of which version."""
+    application, version = (
+        int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("application_id", "user_version")
+    )
+    return application, version
 
 
 def _user(row: tuple[Any, ...]) -> User:
@@ -280,10 +350,6 @@ def _question(row: tuple[Any, ...]) -> Question:
 def _hashed(token: str) -> str:
     # tokens are 32 random bytes, so a plain hash cannot be searched
     return hashlib.sha256(b"fedgroup token v1 " + token.encode()).hexdigest()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 from nicegui import ui
 
-from fedgroup.service.pages.words import counted, number, trusting
+from fedgroup.service.pages.words import counted, number
 from fedgroup.service.shown import AnswerShown
 
 _SYMMETRIC = 0.001
@@ -88,5 +88,5 @@ def _facts(answer: AnswerShown) -> str:
 
 
 def _notes(answer: AnswerShown) -> str:
-    told = [trusting(answer.trust), *answer.notes]
+    told = [answer.trust, *answer.notes]
     return f'<ul class="fg-small">{"".join(f"<li>{escape(note)}</li>" for note in told)}</ul>'

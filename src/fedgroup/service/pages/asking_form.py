@@ -13,7 +13,7 @@ from fedgroup.service.asked import QuestionAsked
 from fedgroup.service.pages.map import Area
 from fedgroup.service.pages.methods import TOLD
 from fedgroup.service.pages.range_input import RangeInput
-from fedgroup.service.pages.words import counted, number, trusting
+from fedgroup.service.pages.words import counted, number
 from fedgroup.service.shown import ExpectationShown
 
 KINDS = {"count": "count records", "sum": "sum of an attribute", "avg": "average of an attribute"}
@@ -93,8 +93,7 @@ class AskingForm:
             f'<p class="fg-expected">Expected error: {parts} <span class="fg-small">in 95 % of the answers; '
             f"{mean} on average, from {sources}</span></p>"
         )
-        trust = trusting(expected.trust)
-        self._trust.text = f"{trust[0].upper()}{trust[1:]}."
+        self._trust.text = f"{expected.trust[0].upper()}{expected.trust[1:]}."
 
     def insist(self) -> None:
         """Tell what is missing as a fault from now on: the question was asked without it."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from fedgroup.live.plans import LivePlan
+from fedgroup.live.provider import LiveProvider
 from fedgroup.service.accounts import Service
 from fedgroup.service.pages.drawings import series, sizes
 from fedgroup.service.pages.words import counted
@@ -60,8 +61,8 @@ async def _view(service: Service) -> FederationView:
     return FederationView(
         _owners(present, plans.values(), named=False),
         _owners(present, plans.values(), named=True),
-        _plan(plans.get("fedgroup"), present),
-        _groups(plans, present),
+        _plan(plans.get("fedgroup"), service.provider),
+        _groups(plans.values(), service.provider),
         series([float(count) for count, _ in minutes], label="questions in each minute"),
         series(seconds, label="median milliseconds in each minute", unit=" ms"),
         users,
@@ -84,10 +85,10 @@ def _names(title: str, names: Sequence[str]) -> str:
     return f'<p class="fg-small"><strong>{title}:</strong> {told}</p>' if names else ""
 
 
-def _plan(plan: LivePlan | None, present: set[str]) -> str:
+def _plan(plan: LivePlan | None, provider: LiveProvider) -> str:
     if plan is None:
         return "<p>None: an operator makes one. Until then ask with dp, cohorts or mpc.</p>"
-    shown = PlanShown.of(plan, present, with_members=False)
+    shown = PlanShown.of(plan, provider, with_members=False)
     alone = "none of them an owner alone" if not shown.alone else f"of them {counted(shown.alone, 'owner')} alone"
     return (
         f"<p><strong>{counted(shown.groups, 'group')}</strong>, {alone}; {escape(shown.mode)}.</p>"
@@ -96,12 +97,13 @@ def _plan(plan: LivePlan | None, present: set[str]) -> str:
     )
 
 
-def _groups(plans: dict[str, LivePlan], present: set[str]) -> str:
+def _groups(plans: Iterable[LivePlan], provider: LiveProvider) -> str:
     """Return the sizes of groups, by method; who is with whom is not told here to anybody."""
     told = []
-    for method, plan in plans.items():
-        found, alone = plan.sizes(), len(plan.alone(present))
-        text = f"{counted(len(found), 'group')} of {', '.join(map(str, found[:30]))}" if found else "no groups"
-        told.append(f'<h3>{escape(method)}</h3><p class="fg-small">{text}; {alone} alone</p>')
-        told.append(sizes(found, label=f"sizes of the groups of {method}"))
+    for shown in (PlanShown.of(plan, provider, with_members=False) for plan in plans):
+        several = [", ".join(map(str, shown.sizes[:30]))] if shown.sizes else []
+        alone = [f"{counted(shown.alone, 'owner')} alone"] if shown.alone else []
+        text = f"{counted(shown.groups, 'group')}: {' and '.join([*several, *alone])}"
+        told.append(f'<h3>{escape(shown.method)}</h3><p class="fg-small">{text}</p>')
+        told.append(sizes(shown.sizes, label=f"sizes of the groups of {shown.method}"))
     return "".join(told) or '<p class="fg-small">none yet</p>'

@@ -63,6 +63,7 @@ class Sessions:
 
     def code_for(self, token: str) -> str:
         """Return a code that opens one session, once and soon; unlike a token it can be part of an address."""
+        self._drop_ended()
         code = random_name()
         self._codes[code] = Session(code, token, self._clock() + CODE_SECONDS)
         return code

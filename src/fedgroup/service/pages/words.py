@@ -1,4 +1,4 @@
-"""Numbers and trust in words, as all pages say them."""
+"""Numbers in words, as all pages say them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,3 @@ def counted(value: float, thing: str) -> str:
     """Return how many of a thing there are, one or several."""
     told = number(value)
     return f"{told} {thing}" if told == "1" else f"{told} {thing}s"
-
-
-def trusting(trust: str) -> str:
-    """Return who is trusted with what, as one clause."""
-    who, _, why = trust.partition(": ")
-    return f"nobody is trusted: {why}" if who == "nobody" and why else trust
