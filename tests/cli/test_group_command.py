@@ -9,7 +9,7 @@ import pytest
 
 FACTS = {
     "owners", "groups", "largest_group", "edges", "secure_comparisons", "pairs", "epsilon", "graph", "estimate",
-    "algorithm", "grid", "threshold", "domain", "guarantee", "private", "seconds",
+    "algorithm", "grid", "threshold", "domain", "guarantee", "private", "seconds", "notes",
 }  # fmt: skip
 
 

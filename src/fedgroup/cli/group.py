@@ -135,6 +135,8 @@ def _owner_limits(path: Path | None) -> dict[Any, int] | None:
 
 
 def _facts(plan: Plan, *, private: bool, seconds: float) -> dict[str, Any]:
+    from fedgroup.federation.price import OUTSIDE
+
     settings = plan.settings
     owners = len(plan.owners)
     return {
@@ -149,12 +151,12 @@ def _facts(plan: Plan, *, private: bool, seconds: float) -> dict[str, Any]:
         "guarantee": plan.guarantee,
         "private": private,
         "seconds": seconds,
+        "notes": (OUTSIDE, *plan.notes),
     }
 
 
 def _say(facts: dict[str, Any], plan: Plan, out: Path | None, *, as_json: bool) -> None:
-    notice("records outside the domain are not counted")
-    for note in plan.grouping.notes:
+    for note in facts["notes"]:
         notice(note)
     if as_json:
         print_json(facts)

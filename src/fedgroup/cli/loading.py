@@ -35,9 +35,9 @@ def read_records(options: DataOptions, evaluation: EvaluationOptions) -> Records
 
 def indexed(options: DataOptions, evaluation: EvaluationOptions) -> RecordIndex | None:
     """Return the saved index that DATA names, unless only some owners are taken."""
-    from fedgroup.data.indexes import is_index, load_index
+    from fedgroup.data.indexes import is_index
 
-    return load_index(options.data) if evaluation.owners is None and is_index(options.data) else None
+    return _index(options) if evaluation.owners is None and is_index(options.data) else None
 
 
 def open_federation(
@@ -98,11 +98,10 @@ def require_writable(path: Path) -> None:
 
 def _records(options: DataOptions) -> Records:
     from fedgroup.data.files import read
-    from fedgroup.data.indexes import is_index, load_index
-    from fedgroup.data.rosters import read_owner_list
+    from fedgroup.data.indexes import is_index
 
     if is_index(options.data):
-        return load_index(options.data).records
+        return _index(options).records
     return read(
         options.data,
         owner=options.owner,
@@ -110,8 +109,25 @@ def _records(options: DataOptions) -> Records:
         y=options.y,
         time=options.time,
         planar=options.planar,
-        owners=None if options.owner_list is None else read_owner_list(options.owner_list),
+        owners=options.owner_list,
     )
+
+
+def _index(options: DataOptions) -> RecordIndex:
+    """Return the saved index; it keeps the list of owners that it was made with."""
+    from fedgroup.data.indexes import load_index
+    from fedgroup.data.rosters import read_owner_list
+    from fedgroup.owner.identity import ascending
+
+    index = load_index(options.data)
+    if options.owner_list is not None:
+        given = ascending(read_owner_list(options.owner_list, like=index.records.owners))
+        if not index.records.listed or given.tolist() != index.records.owners.tolist():
+            raise InvalidInput(
+                f"{options.data} was made without this list of owners, which an index keeps; "
+                f"make it again: fedgroup index DATA OUT --owner-list {options.owner_list}"
+            )
+    return index
 
 
 def _noise(evaluation: EvaluationOptions) -> NoiseSource | None:

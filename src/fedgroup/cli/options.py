@@ -132,7 +132,7 @@ class DataOptions:
     planar: Annotated[bool, flag(COLUMNS, "--planar", "read lon/lat columns as plain x and y")] = False
     owner_list: Annotated[
         File,
-        option(COLUMNS, "--owner-list", "the public list of owners: Parquet, CSV, or one id a line", "FILE"),
+        option(COLUMNS, "--owner-list", "the agreed public list of owners: Parquet, CSV, or one id a line", "FILE"),
     ] = None
 
 

@@ -245,6 +245,7 @@ class Federation:
             left=None if left is None else float(left),
             affordable=left is None or cost <= left,
             private=self.private and how.private and repeat == 1,
+            notes=self._notes(query, how),
         )
 
     def _understood(
@@ -272,7 +273,8 @@ class Federation:
     def _stored_or_new(self, query: RangeQuery, how: Method, details: Details) -> Answer:
         stored = self._stored(query, how, details)
         if stored is not None:
-            return from_store(stored)
+            # what must be known is told of this federation, not of the one that paid
+            return replace(from_store(stored), notes=self._notes(query, how))
         repeat = details.get("repeat", 1)
         answer = self._new_answer(query, how, repeat)
         if repeat == 1:

@@ -16,6 +16,7 @@ from fedgroup.data.plans import Plan
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.federation.masks import MaskRoom, with_cohorts
+from fedgroup.federation.price import unlisted
 from fedgroup.federation.questions import some_epsilon
 from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.owner.identity import OwnerIds, as_ids, positions
@@ -85,7 +86,12 @@ class Planner:
             "lonlat": self._map.lonlat,
             "protection": str(self._protection),
         }
-        return Plan(self._records.owners, replace(grouping, settings=dict(grouping.settings) | shown), plan_id)
+        told = replace(
+            grouping,
+            settings=dict(grouping.settings) | shown,
+            notes=(*grouping.notes, *unlisted(self._records)),
+        )
+        return Plan(self._records.owners, told, plan_id)
 
     def judge(self, plan: Plan, *, threshold: float) -> dict[str, float]:
         """Return how far a plan is from the truth, by exact records."""

@@ -279,3 +279,4 @@ class Expectation:
     left: float | None
     affordable: bool
     private: bool
+    notes: tuple[str, ...] = ()
