@@ -11,11 +11,12 @@ from typing import Any, Self, Unpack
 from fedgroup.data.plans import Plan
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
+from fedgroup.federation.fitting import require_own_plan
 from fedgroup.federation.masks import MaskRoom
-from fedgroup.federation.methods import MOST_METHODS, Method, choose_method, require_own_plan
+from fedgroup.federation.methods import MOST_METHODS, Method, choose_method
 from fedgroup.federation.opening import SomeLedger, agreed_domain, noise_name, opened_ledger, unpacked
 from fedgroup.federation.planning import Folder, Planner, owner_limits_of
-from fedgroup.federation.price import charges_of, notes_of
+from fedgroup.federation.price import charges_of, notes_of, unlisted
 from fedgroup.federation.questions import Details, range_query, require_known
 from fedgroup.federation.repeats import from_store, repeat_key, to_store
 from fedgroup.messages import Answer, Expectation, Kind, NoisyAnswers, RangeQuery
@@ -264,6 +265,9 @@ class Federation:
         if known is None:
             known = choose_method(details, owners=self._records.owners, masks=self._masks)
             require_own_plan(known.plan, public_map=self.map, protection=self.protection)
+            overlap = known.overlap(self._records.owners)
+            if overlap is not None:
+                overlap.require_fitting(unlisted=unlisted(self._records))
             if len(self._methods) >= MOST_METHODS:
                 self._methods.pop(next(iter(self._methods)))
             # The method keeps its plan alive, so no other plan can have its id meanwhile.

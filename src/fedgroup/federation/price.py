@@ -54,7 +54,8 @@ def notes_of(query: RangeQuery, how: Method, *, records: Records, protection: Pr
         notes.append(COMPARED_NOTE)
     if how.terms.masked is not None and how.terms.masked.simulated:
         notes.append(SIMULATED)
-    return (*notes, *unlisted(records), *how.differences(records.owners))
+    overlap = how.overlap(records.owners)
+    return (*notes, *unlisted(records), *([] if overlap is None else overlap.notes()))
 
 
 def unlisted(records: Records) -> tuple[str, ...]:
