@@ -101,7 +101,7 @@ def test_one_planned_owner_without_budget_refuses_for_all() -> None:
 
 def test_a_plan_that_is_not_private_makes_answers_that_are_not() -> None:
     asked = federation()
-    exact = asked.group(graph="exact", grid=(2, 2))
+    exact = federation(evaluation=True).group(graph="exact", grid=(2, 2))
     assert not asked.count(ALL, epsilon=0.5, plan=exact).private
     assert lines(asked) == [("query", 0.5, None)]
     assert not asked.count(ALL, epsilon=0.5, plan=plan_of({1: 0, 2: 1}, private=False)).private

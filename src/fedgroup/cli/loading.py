@@ -41,9 +41,14 @@ def indexed(options: DataOptions, evaluation: EvaluationOptions) -> RecordIndex 
 
 
 def open_federation(
-    records: Records | RecordIndex, *, domain: str | None, protection: ProtectionOptions, evaluation: EvaluationOptions
+    records: Records | RecordIndex,
+    *,
+    domain: str | None,
+    protection: ProtectionOptions,
+    evaluation: EvaluationOptions,
+    evaluate: bool = False,
 ) -> Federation:
-    """Return the federation that the options describe."""
+    """Return the federation that the options describe; one to `evaluate` shows exact values."""
     from fedgroup.federation import Federation
     from fedgroup.federation.opening import unpacked
 
@@ -58,7 +63,7 @@ def open_federation(
         max_records=protection.max_records,
         seed=required_seed(evaluation.seed) if noise is None else None,
         noise=noise,
-        evaluation=evaluation.owners is not None,
+        evaluation=evaluate or evaluation.owners is not None,
     )
 
 
@@ -76,6 +81,12 @@ def required_domain(text: str | None, records: Records) -> Box:
     if domain is None:
         raise InvalidInput("--domain W,S,E,N is needed: the agreed public rectangle, never taken from the records")
     return domain
+
+
+def require_evaluate(asked: str, *, exact: bool, evaluate: bool) -> None:
+    """Refuse exact results where nobody said that this is an evaluation."""
+    if exact and not evaluate:
+        raise InvalidInput(f"{asked} shows what is exactly true, which is not private: it needs --evaluate")
 
 
 def required_seed(seed: int | None) -> int | None:

@@ -82,7 +82,7 @@ class AskOptions:
     dry_run: Annotated[bool, flag(PRIVACY, "--dry-run", "tell the expected error and the cost; spend nothing")] = False
     method: Annotated[
         Name,
-        option(HOW, "--method", "dp, fedgroup, cohorts, mpc, or exact (evaluation); default: see --plan", "NAME"),
+        option(HOW, "--method", "dp, fedgroup, cohorts, mpc, or exact (with --evaluate); default: see --plan", "NAME"),
     ] = None
     plan: Annotated[
         File, option(HOW, "--plan", "groups made by 'fedgroup group'; with it the method is fedgroup, else dp", "FILE")
@@ -157,7 +157,7 @@ class TrialOptions:
     repeat: Annotated[
         int | None, option(EVALUATION, "--repeat", "N fresh answers, each charged; 'value' is the first", "N")
     ] = None
-    evaluate: Annotated[bool, flag(EVALUATION, "--evaluate", "add the true value")] = False
+    evaluate: Annotated[bool, flag(EVALUATION, "--evaluate", "add the true value; the ledger notes it")] = False
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,14 @@ from fedgroup.federation.methods import MOST_METHODS, Method, choose_method
 from fedgroup.federation.opening import SomeLedger, agreed_domain, noise_name, opened_ledger, unpacked
 from fedgroup.federation.planning import Folder, Planner, owner_limits_of
 from fedgroup.federation.price import charges_of, notes_of, unlisted
-from fedgroup.federation.questions import Details, range_query, require_known
+from fedgroup.federation.questions import Details, range_query, require_evaluation, require_known
 from fedgroup.federation.repeats import from_store, repeat_key, to_store
 from fedgroup.messages import Answer, Expectation, Kind, NoisyAnswers, RangeQuery
+from fedgroup.messages.words import question
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
-from fedgroup.privacy.budget import Charge, Ledger, left_of
+from fedgroup.privacy.budget import Charge, Ledger, evaluation_of, left_of
 from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
@@ -39,7 +40,8 @@ class Federation:
 
     `budget` caps what every owner may spend in all; without it nothing is capped. `ledger` is a file to keep the
     spending in, or a ledger. `seed`, `evaluation` and noise that is not private are for evaluation only: every answer
-    then says that it is not private.
+    then says that it is not private, and exact answers, true values and exact graphs can be had; each of them leaves a
+    line in the ledger.
     """
 
     def __init__(
@@ -193,9 +195,12 @@ class Federation:
         """
         started = time.perf_counter()
         query, how = self._understood(kind, asked, epsilon, details)
-        answer = self._exact_answer(query, how) if how.name == "exact" else self._stored_or_new(query, how, details)
-        if details.get("evaluate", False):
-            answer = replace(answer, true_value=self._truth(query), private=False)
+        exact, evaluate = how.name == "exact", details.get("evaluate", False)
+        if exact or evaluate:
+            require_evaluation(private=self.private)
+        answer = self._exact_answer(query, how) if exact else self._stored_or_new(query, how, details)
+        if evaluate:
+            answer = replace(answer, true_value=answer.value if exact else self._truth(query), private=False)
         return replace(answer, seconds=time.perf_counter() - started)
 
     def count_many(
@@ -332,8 +337,10 @@ class Federation:
         )
 
     def _truth(self, query: RangeQuery) -> float | None:
+        """Return the true value, which is not private; that it was asked for is in the ledger first."""
         from fedgroup.evaluation.truth import true_value
 
+        self.ledger.charge([evaluation_of(f"{question(query)}, the true value")])
         return true_value(self._records, query, self.map, most=self.protection.max_records)
 
     def _charges(self, query: RangeQuery, how: Method, times: int) -> Sequence[Charge]:
