@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 CIRCLE = ("--near", "10000,10000", "--within", 3000)
+EXACT = ("--method", "exact", "--evaluate")
 
 
 def test_a_saved_index_answers_like_its_file(fedgroup, city, tmp_path):
     made = fedgroup("index", city, tmp_path / "city.index", "--json").json
     assert made["owners"] == 60
-    exact = [
-        fedgroup("count", data, *CIRCLE, "--method", "exact", "--json").json for data in (city, tmp_path / "city.index")
-    ]
+    exact = [fedgroup("count", data, *CIRCLE, *EXACT, "--json").json for data in (city, tmp_path / "city.index")]
     assert exact[0]["value"] == exact[1]["value"]
     grouped = fedgroup("group", tmp_path / "city.index", "--epsilon", 1, "--json").json
     assert grouped["owners"] == 60

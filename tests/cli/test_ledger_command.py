@@ -31,6 +31,20 @@ def test_people_read_each_question_on_one_line(fedgroup, used):
     assert ran.out.rstrip().endswith("epoch 0: spent 0.25 of 1, 0.75 left")
 
 
+@pytest.mark.parametrize("how", [("--method", "exact"), ("--epsilon", 0.25)])
+def test_exact_values_need_evaluate_and_show_in_the_ledger(fedgroup, city, used, how):
+    ask = ("count", city, *CIRCLE, *how, "--ledger", used)
+    if "exact" in how:
+        ran = fedgroup(*ask)
+        assert (ran.code, ran.out) == (2, "")
+        assert "it needs --evaluate" in ran.err
+    assert fedgroup(*ask, "--evaluate", "--json").json["true_value"] is not None
+    lines = fedgroup("ledger", used, "--json").json["entries"]
+    (told,) = [line for line in lines if line["purpose"] == "evaluation"]
+    assert (told["question"], told["epsilon"]) == ("count within 3000 of 10000,10000, the true value", 0)
+    assert "evaluation" in fedgroup("ledger", used).out
+
+
 def test_a_new_epoch_begins_with_a_fresh_balance_and_keeps_the_past(fedgroup, used):
     facts = fedgroup("ledger", used, "--new-epoch", "--json").json
     assert (facts["epoch"], facts["spent"], facts["left"]) == (1, 0, 1)

@@ -14,6 +14,7 @@ from fedgroup.data.files import read
 
 CIRCLE = ("--near", "10000,10000", "--within", "3000")
 FARE = ("--attribute", "fare", "--clip", "50")
+EXACT = ("--method", "exact", "--evaluate")
 CONTRACT = {
     "value", "interval", "confidence", "epsilon", "method", "in_group", "groups", "owners", "heard", "missing",
     "private", "seconds",
@@ -47,7 +48,7 @@ def test_a_count_is_a_whole_number(fedgroup, city):
 
 @pytest.mark.parametrize(("kind", "measure"), [("count", ()), ("sum", FARE), ("avg", FARE)])
 def test_exact_costs_nothing_and_its_interval_is_its_value(fedgroup, city, kind, measure):
-    facts = fedgroup(kind, city, *CIRCLE, *measure, "--method", "exact", "--json").json
+    facts = fedgroup(kind, city, *CIRCLE, *measure, *EXACT, "--json").json
     assert facts["interval"] == [facts["value"]] * 2
     assert (facts["epsilon"], facts["private"]) == (0, False)
 
@@ -55,21 +56,21 @@ def test_exact_costs_nothing_and_its_interval_is_its_value(fedgroup, city, kind,
 def test_exact_counts_the_records_in_the_circle(fedgroup, city):
     records = read(city)
     inside = np.hypot(records.x - 10_000, records.y - 10_000) < 3000
-    assert fedgroup("count", city, *CIRCLE, "--method", "exact", "--json").json["value"] == inside.sum()
+    assert fedgroup("count", city, *CIRCLE, *EXACT, "--json").json["value"] == inside.sum()
 
 
 def test_rectangles_and_polygons_ask_the_same_question(fedgroup, city, tmp_path):
     shape = tmp_path / "shape.geojson"
     ring = [[0, 0], [9000, 0], [9000, 9000], [0, 9000], [0, 0]]
     shape.write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
-    by_sides = fedgroup("count", city, "--rectangle", "0,0,9000,9000", "--method", "exact", "--json").json
-    by_shape = fedgroup("count", city, "--polygon", shape, "--method", "exact", "--json").json
+    by_sides = fedgroup("count", city, "--rectangle", "0,0,9000,9000", *EXACT, "--json").json
+    by_shape = fedgroup("count", city, "--polygon", shape, *EXACT, "--json").json
     assert by_sides["value"] == by_shape["value"] > 0
 
 
 def test_times_cut_the_records_into_two_parts(fedgroup, city):
     def counted(*when):
-        return fedgroup("count", city, *CIRCLE, "--method", "exact", "--json", *when).json["value"]
+        return fedgroup("count", city, *CIRCLE, *EXACT, "--json", *when).json["value"]
 
     noon = "2026-01-15T12:00"
     before, after = counted("--until", noon), counted("--since", noon)
@@ -86,14 +87,14 @@ def test_a_seed_makes_the_value_repeatable_and_not_private(fedgroup, city):
 
 def test_evaluate_adds_the_true_value_and_takes_the_privacy(fedgroup, city):
     facts = fedgroup("count", city, *CIRCLE, "--epsilon", 0.3, "--evaluate", "--json").json
-    exact = fedgroup("count", city, *CIRCLE, "--method", "exact", "--json").json
+    exact = fedgroup("count", city, *CIRCLE, *EXACT, "--json").json
     assert facts["true_value"] == exact["value"]
     assert facts["private"] is False
 
 
 def test_the_mean_of_nothing_is_null_and_its_true_value_too(fedgroup, city):
     nothing = ("--near", "10000,10000", "--within", "1e-9")
-    facts = fedgroup("avg", city, *nothing, *FARE, "--method", "exact", "--evaluate", "--json").json
+    facts = fedgroup("avg", city, *nothing, *FARE, *EXACT, "--json").json
     assert (facts["value"], facts["true_value"]) == (None, None)
 
 
@@ -151,7 +152,7 @@ def test_a_plan_needs_fewer_noises_and_pays_its_setup_once(fedgroup, city, plan,
 
 def test_an_answer_by_a_plan_that_is_not_private_is_not_private(fedgroup, city, tmp_path):
     plan = tmp_path / "exact.parquet"
-    fedgroup("group", city, "--graph", "exact", "--out", plan)
+    fedgroup("group", city, "--graph", "exact", "--evaluate", "--out", plan)
     assert fedgroup("count", city, *CIRCLE, "--epsilon", 1, "--plan", plan, "--json").json["private"] is False
 
 
@@ -200,7 +201,7 @@ def test_some_owners_are_drawn_as_the_contract_says(fedgroup, city):
 def test_lon_and_lat_mean_degrees_and_metres_unless_planar(fedgroup, degrees):
     def counted(within, *planar):
         where = ("--domain", "13,52,14,53", "--near", "13.4,52.5", "--within", within)
-        return fedgroup("count", degrees, *where, "--method", "exact", "--json", *planar).json["value"]
+        return fedgroup("count", degrees, *where, *EXACT, "--json", *planar).json["value"]
 
     assert (counted(600), counted(700)) == (1, 2)
     assert (counted(0.005, "--planar"), counted(0.02, "--planar")) == (1, 2)
@@ -216,7 +217,7 @@ def test_numbers_below_zero_need_no_special_spelling(fedgroup, tmp_path):
     west = tmp_path / "west.csv"
     pa.csv.write_csv(pa.table({"user": ["a"], "lon": [-74.0], "lat": [40.7]}), west)
     where = ("--domain", "-75,40,-73,41", "--near", "-74,40.7", "--within", 9)
-    assert fedgroup("count", west, *where, "--method", "exact", "--json").json["value"] == 1
+    assert fedgroup("count", west, *where, *EXACT, "--json").json["value"] == 1
 
 
 def test_protecting_owners_makes_the_noise_as_much_larger(fedgroup, city):

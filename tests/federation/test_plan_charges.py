@@ -78,7 +78,7 @@ def test_groups_share_a_noise_and_owners_outside_the_plan_are_alone() -> None:
 
 
 def test_planned_owners_without_records_still_count() -> None:
-    answer = federation([2]).count(ALL, epsilon=0.5, plan=plan_of({1: 0, 2: 1, 3: 1, 4: 2}))
+    answer = federation([2, 3]).count(ALL, epsilon=0.5, plan=plan_of({1: 0, 2: 1, 3: 1, 4: 2}))
     assert (answer.groups, answer.owners, answer.heard, answer.missing) == (3, 4, 4, 0)
 
 
@@ -92,7 +92,7 @@ def test_only_the_planned_owners_pay_for_a_plan() -> None:
 
 def test_one_planned_owner_without_budget_refuses_for_all() -> None:
     asked = federation([1, 2, 3], budget=1)
-    asked.count(ALL, epsilon=0.5, plan=plan_of({1: 0}))
+    asked.count(ALL, epsilon=0.5, plan=plan_of({1: 0, 2: 0}))
     before = lines(asked)
     with pytest.raises(fg.BudgetExhausted):
         asked.count(ALL, epsilon=0.4)
@@ -101,10 +101,10 @@ def test_one_planned_owner_without_budget_refuses_for_all() -> None:
 
 def test_a_plan_that_is_not_private_makes_answers_that_are_not() -> None:
     asked = federation()
-    exact = asked.group(graph="exact", grid=(2, 2))
+    exact = federation(evaluation=True).group(graph="exact", grid=(2, 2))
     assert not asked.count(ALL, epsilon=0.5, plan=exact).private
     assert lines(asked) == [("query", 0.5, None)]
-    assert not asked.count(ALL, epsilon=0.5, plan=plan_of({1: 0}, private=False)).private
+    assert not asked.count(ALL, epsilon=0.5, plan=plan_of({1: 0, 2: 1}, private=False)).private
     assert asked.count(ALL, epsilon=0.5, plan=plan_of({1: 0, 2: 0})).private
 
 

@@ -49,7 +49,6 @@ def ask(federation: fg.Federation, **details: Any) -> fg.Answer:
         (SUM, SUM | {"clip": 10.0, "resolution": 0.01, "signed": False}),
         (SUM, SUM | {"clip": np.int64(10), "resolution": np.float32(0.01).astype(float).round(2)}),
         ({"since": 10}, {"since": "1970-01-01T00:00:10"}),
-        ({}, {"evaluate": True}),
     ],
 )
 def test_the_same_question_in_other_words_is_free(first: dict[str, Any], again: dict[str, Any]) -> None:
@@ -60,6 +59,12 @@ def test_the_same_question_in_other_words_is_free(first: dict[str, Any], again: 
         paid.value, paid.interval, paid.epsilon, paid.asked_at,
     )  # fmt: skip
     assert spent(federation.ledger) == 1
+
+
+def test_the_true_value_comes_with_the_stored_answer() -> None:
+    federation = fg.Federation(records(), DOMAIN, evaluation=True)
+    paid, free = ask(federation), ask(federation, evaluate=True)
+    assert (free.stored, free.value, free.true_value) == (True, paid.value, 2)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,9 @@ def say_answer(answer: Answer, trial: TrialOptions, *, as_json: bool, without: s
 
 def say_expectation(expected: Expectation, *, as_json: bool) -> None:
     """Print what an answer would be like."""
+    for note in expected.notes:
+        if note != USUAL_NOTE:
+            notice(note)
     if as_json:
         only = expected.errors.get(expected.kind)
         errors = {"expected_error": only and only.mean_absolute, "half_width": only and only.half_width}

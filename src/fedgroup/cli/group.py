@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fedgroup.cli.clusters import ClusterOptions, workers_of
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.loading import mention_caps, open_federation, read_records, require_writable
+from fedgroup.cli.loading import mention_caps, open_federation, read_records, require_evaluate, require_writable
 from fedgroup.cli.options import (
     EVALUATION,
     OPTIONS,
@@ -39,7 +39,7 @@ class GroupOptions:
     ] = None
     grid: Annotated[str, option(GROUPS, "--grid", "cells of the count vectors", "COLUMNSxROWS")] = "10x10"
     graph: Annotated[
-        str, option(GROUPS, "--graph", "topcell, likely, noisy, hybrid, secure, or exact (evaluation)", "NAME")
+        str, option(GROUPS, "--graph", "topcell, likely, noisy, hybrid, secure, or exact (with --evaluate)", "NAME")
     ] = "topcell"
     threshold: Annotated[
         float, option(GROUPS, "--threshold", "for noisy and exact: join owners whose similarity is above R", "R")
@@ -90,9 +90,12 @@ def group(
     work: ClusterOptions,
     output: OutputOptions,
     out: Annotated[Path | None, option(OPTIONS, "--out", "file to save the plan to (Parquet)", "PLAN.parquet")] = None,
-    evaluate: Annotated[bool, flag(EVALUATION, "--evaluate", "add how many were grouped wrongly")] = False,
+    evaluate: Annotated[
+        bool, flag(EVALUATION, "--evaluate", "add how many were grouped wrongly; the ledger notes it")
+    ] = False,
 ) -> None:
     """Group owners whose records lie in the same places, so that each group needs one noise only."""
+    require_evaluate("--graph exact", exact=how.graph == "exact", evaluate=evaluate)
     settings = _settings(how) | {"shared": work.shared}
     if out is not None:
         require_writable(out)
@@ -101,7 +104,9 @@ def group(
     records = read_records(data, evaluation)
     with workers_of(work.cluster) as executor:
         started = time.perf_counter()
-        with open_federation(records, domain=data.domain, protection=protection, evaluation=evaluation) as federation:
+        with open_federation(
+            records, domain=data.domain, protection=protection, evaluation=evaluation, evaluate=evaluate
+        ) as federation:
             with working("grouping owners"):
                 plan = federation.group(**settings, executor=executor)
             seconds = time.perf_counter() - started
@@ -109,7 +114,7 @@ def group(
                 plan.save(out)
             if plan.epsilon:
                 mention_caps(federation, protection)
-            facts = _facts(plan, private=plan.private and not evaluate, seconds=seconds)
+            facts = _facts(plan, seconds=seconds)
             facts |= federation.judge(plan, threshold=how.threshold) if evaluate else {}
     _say(facts, plan, out, as_json=output.json)
 
@@ -134,7 +139,9 @@ def _owner_limits(path: Path | None) -> dict[Any, int] | None:
     return dict(zip(ids.tolist(), limits.tolist(), strict=True))
 
 
-def _facts(plan: Plan, *, private: bool, seconds: float) -> dict[str, Any]:
+def _facts(plan: Plan, *, seconds: float) -> dict[str, Any]:
+    from fedgroup.federation.price import OUTSIDE
+
     settings = plan.settings
     owners = len(plan.owners)
     return {
@@ -147,14 +154,14 @@ def _facts(plan: Plan, *, private: bool, seconds: float) -> dict[str, Any]:
         "epsilon": plan.epsilon,
         **{name: settings.get(name) for name in ("graph", "estimate", "algorithm", "grid", "threshold", "domain")},
         "guarantee": plan.guarantee,
-        "private": private,
+        "private": plan.private,
         "seconds": seconds,
+        "notes": (OUTSIDE, *plan.notes),
     }
 
 
 def _say(facts: dict[str, Any], plan: Plan, out: Path | None, *, as_json: bool) -> None:
-    notice("records outside the domain are not counted")
-    for note in plan.grouping.notes:
+    for note in facts["notes"]:
         notice(note)
     if as_json:
         print_json(facts)

@@ -8,7 +8,7 @@ from typing import Annotated
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.loading import read_records, required_domain
 from fedgroup.cli.options import DataOptions, EvaluationOptions, OutputOptions, argument
-from fedgroup.cli.output import print_json, result, several, working
+from fedgroup.cli.output import notice, print_json, result, several, working
 
 
 @grouped
@@ -22,6 +22,7 @@ def index(
     domain = required_domain(data.domain, records)
     with working("sorting records by place"):
         from fedgroup.data.indexes import save_index
+        from fedgroup.federation.price import unlisted
         from fedgroup.owner.counting import contributing
         from fedgroup.owner.index import RecordIndex
         from fedgroup.space import PublicMap
@@ -29,7 +30,11 @@ def index(
         public_map = PublicMap(domain, records.lonlat)
         made = RecordIndex.build(contributing(records, public_map), public_map, snapshot=records.snapshot)
         save_index(made, out)
+    notes = unlisted(records)
+    for note in notes:
+        notice(note)
     if output.json:
-        print_json({"index": str(out), "owners": len(records.owners), "domain": list(domain.sides)})
+        facts = {"index": str(out), "owners": len(records.owners), "domain": list(domain.sides), "notes": notes}
+        print_json(facts)
     else:
         result.print(f"{out}: an index of {several(len(records.owners), 'owner')}; use it in place of {data.data}")

@@ -35,15 +35,20 @@ def read_records(options: DataOptions, evaluation: EvaluationOptions) -> Records
 
 def indexed(options: DataOptions, evaluation: EvaluationOptions) -> RecordIndex | None:
     """Return the saved index that DATA names, unless only some owners are taken."""
-    from fedgroup.data.indexes import is_index, load_index
+    from fedgroup.data.indexes import is_index
 
-    return load_index(options.data) if evaluation.owners is None and is_index(options.data) else None
+    return _index(options) if evaluation.owners is None and is_index(options.data) else None
 
 
 def open_federation(
-    records: Records | RecordIndex, *, domain: str | None, protection: ProtectionOptions, evaluation: EvaluationOptions
+    records: Records | RecordIndex,
+    *,
+    domain: str | None,
+    protection: ProtectionOptions,
+    evaluation: EvaluationOptions,
+    evaluate: bool = False,
 ) -> Federation:
-    """Return the federation that the options describe."""
+    """Return the federation that the options describe; one to `evaluate` shows exact values."""
     from fedgroup.federation import Federation
     from fedgroup.federation.opening import unpacked
 
@@ -58,7 +63,7 @@ def open_federation(
         max_records=protection.max_records,
         seed=required_seed(evaluation.seed) if noise is None else None,
         noise=noise,
-        evaluation=evaluation.owners is not None,
+        evaluation=evaluate or evaluation.owners is not None,
     )
 
 
@@ -76,6 +81,12 @@ def required_domain(text: str | None, records: Records) -> Box:
     if domain is None:
         raise InvalidInput("--domain W,S,E,N is needed: the agreed public rectangle, never taken from the records")
     return domain
+
+
+def require_evaluate(asked: str, *, exact: bool, evaluate: bool) -> None:
+    """Refuse exact results where nobody said that this is an evaluation."""
+    if exact and not evaluate:
+        raise InvalidInput(f"{asked} shows what is exactly true, which is not private: it needs --evaluate")
 
 
 def required_seed(seed: int | None) -> int | None:
@@ -98,11 +109,10 @@ def require_writable(path: Path) -> None:
 
 def _records(options: DataOptions) -> Records:
     from fedgroup.data.files import read
-    from fedgroup.data.indexes import is_index, load_index
-    from fedgroup.data.rosters import read_owner_list
+    from fedgroup.data.indexes import is_index
 
     if is_index(options.data):
-        return load_index(options.data).records
+        return _index(options).records
     return read(
         options.data,
         owner=options.owner,
@@ -110,8 +120,25 @@ def _records(options: DataOptions) -> Records:
         y=options.y,
         time=options.time,
         planar=options.planar,
-        owners=None if options.owner_list is None else read_owner_list(options.owner_list),
+        owners=options.owner_list,
     )
+
+
+def _index(options: DataOptions) -> RecordIndex:
+    """Return the saved index; it keeps the list of owners that it was made with."""
+    from fedgroup.data.indexes import load_index
+    from fedgroup.data.rosters import read_owner_list
+    from fedgroup.owner.identity import ascending
+
+    index = load_index(options.data)
+    if options.owner_list is not None:
+        given = ascending(read_owner_list(options.owner_list, like=index.records.owners))
+        if not index.records.listed or given.tolist() != index.records.owners.tolist():
+            raise InvalidInput(
+                f"{options.data} was made without this list of owners, which an index keeps; "
+                f"make it again: fedgroup index DATA OUT --owner-list {options.owner_list}"
+            )
+    return index
 
 
 def _noise(evaluation: EvaluationOptions) -> NoiseSource | None:

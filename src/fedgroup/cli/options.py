@@ -82,7 +82,7 @@ class AskOptions:
     dry_run: Annotated[bool, flag(PRIVACY, "--dry-run", "tell the expected error and the cost; spend nothing")] = False
     method: Annotated[
         Name,
-        option(HOW, "--method", "dp, fedgroup, cohorts, mpc, or exact (evaluation); default: see --plan", "NAME"),
+        option(HOW, "--method", "dp, fedgroup, cohorts, mpc, or exact (with --evaluate); default: see --plan", "NAME"),
     ] = None
     plan: Annotated[
         File, option(HOW, "--plan", "groups made by 'fedgroup group'; with it the method is fedgroup, else dp", "FILE")
@@ -132,7 +132,7 @@ class DataOptions:
     planar: Annotated[bool, flag(COLUMNS, "--planar", "read lon/lat columns as plain x and y")] = False
     owner_list: Annotated[
         File,
-        option(COLUMNS, "--owner-list", "the public list of owners: Parquet, CSV, or one id a line", "FILE"),
+        option(COLUMNS, "--owner-list", "the agreed public list of owners: Parquet, CSV, or one id a line", "FILE"),
     ] = None
 
 
@@ -157,7 +157,7 @@ class TrialOptions:
     repeat: Annotated[
         int | None, option(EVALUATION, "--repeat", "N fresh answers, each charged; 'value' is the first", "N")
     ] = None
-    evaluate: Annotated[bool, flag(EVALUATION, "--evaluate", "add the true value")] = False
+    evaluate: Annotated[bool, flag(EVALUATION, "--evaluate", "add the true value; the ledger notes it")] = False
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedgroup.cli.answers import say_answer, say_expectation
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.loading import indexed, mention_caps, open_federation, read_records
+from fedgroup.cli.loading import indexed, mention_caps, open_federation, read_records, require_evaluate
 from fedgroup.cli.options import MeasureOptions, OutputOptions, QueryOptions
 from fedgroup.cli.output import working
 from fedgroup.cli.parsing import parse_range, parse_time
@@ -38,13 +38,18 @@ def avg(what: MeasureOptions, question: QueryOptions, output: OutputOptions) -> 
 
 
 def _ask(kind: Kind, question: QueryOptions, measure: dict[str, Any], *, as_json: bool) -> None:
-    data, epsilon = question.data, question.how.epsilon
+    data, epsilon, evaluate = question.data, question.how.epsilon, question.trial.evaluate
+    require_evaluate("--method exact", exact=question.how.method == "exact", evaluate=evaluate)
     index = indexed(data, question.evaluation)
     records = read_records(data, question.evaluation) if index is None else index.records
     asked = parse_range(question.where, lonlat=records.lonlat)
     details = _details(question, measure)
     with open_federation(
-        index or records, domain=data.domain, protection=question.protection, evaluation=question.evaluation
+        index or records,
+        domain=data.domain,
+        protection=question.protection,
+        evaluation=question.evaluation,
+        evaluate=evaluate,
     ) as federation:
         if question.how.dry_run:
             say_expectation(federation.expect(kind, asked, epsilon=epsilon, **details), as_json=as_json)

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from fedgroup.data.facts import PublicFacts
+from fedgroup.data.ids import owner_ids
+from fedgroup.data.rosters import read_owner_list
 from fedgroup.data.snap import read_checkins
 from fedgroup.data.tables import table_file
 from fedgroup.errors import InvalidInput
 from fedgroup.owner.columns import Columns, choose_columns
-from fedgroup.owner.identity import OwnerIds
 from fedgroup.owner.records import Records
 
 
@@ -35,7 +35,8 @@ def read(
     """Return the records of a Parquet, CSV or SNAP check-in file; columns are found by their usual names.
 
     Every other numeric column becomes an attribute, unless `attributes` names the ones to keep. A domain, a reading of
-    x and y as degrees and a number of owners that a Parquet file's metadata states are taken over.
+    x and y as degrees and a number of owners that a Parquet file's metadata states are taken over. `owners` is the
+    public list of owners: their ids, or a file that lists them.
     """
     file = table_file(path)
     table = read_checkins(file) if file.kind == "text" else None
@@ -48,17 +49,6 @@ def read(
     return _records(table, columns, kept=kept, facts=facts, planar=planar, owners=owners, strict=attributes is not None)
 
 
-def owner_ids(column: pa.ChunkedArray, *, name: str) -> OwnerIds:
-    """Return a column of ids; missing ids are refused."""
-    kind = column.type.value_type if pt.is_dictionary(column.type) else column.type
-    text = pt.is_string(kind) or pt.is_large_string(kind)
-    if column.null_count or (text and pc.any(pc.equal(column.cast(kind), "")).as_py()):
-        raise InvalidInput(f"column {name} has missing ids; every record needs an owner")
-    if pt.is_integer(kind) or pt.is_floating(kind):
-        return np.asarray(column.cast(kind).to_numpy())
-    return _shared_objects(column)
-
-
 def _records(
     table: pa.Table,
     columns: Columns,
@@ -69,11 +59,14 @@ def _records(
     owners: Any,
     strict: bool,
 ) -> Records:
-    if owners is None and facts.owners is not None:
+    ids = owner_ids(table[columns.owner], name=columns.owner)
+    if isinstance(owners, str | os.PathLike):
+        owners = read_owner_list(owners, like=ids)
+    elif owners is None and facts.owners is not None:
         owners = np.arange(facts.owners)
     usable = [name for name in kept if strict or _is_numeric(table[name].type)]
     return Records(
-        owner=owner_ids(table[columns.owner], name=columns.owner),
+        owner=ids,
         x=_places(table[columns.x], columns.x),
         y=_places(table[columns.y], columns.y),
         attributes={name: _numbers(table[name], name) for name in usable},
@@ -125,17 +118,6 @@ def _parsed(texts: pa.ChunkedArray) -> pa.ChunkedArray:
         except pa.ArrowInvalid:
             continue
     return texts
-
-
-def _shared_objects(column: pa.ChunkedArray) -> OwnerIds:
-    """Ids as Python objects, one object for all records of an owner."""
-    if len(column) == 0:
-        return np.zeros(0, dtype=object)
-    encoded = column if pt.is_dictionary(column.type) else column.dictionary_encode()
-    encoded = encoded.combine_chunks()
-    values = encoded.dictionary.to_pylist()
-    objects: OwnerIds = np.fromiter(values, dtype=object, count=len(values))[encoded.indices.to_numpy()]
-    return objects
 
 
 def _is_numeric(kind: pa.DataType) -> bool:

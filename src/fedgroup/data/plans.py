@@ -14,7 +14,7 @@ import pyarrow.types as pt
 
 from fedgroup.data.drafts import replacing
 from fedgroup.data.facts import header_of
-from fedgroup.data.files import owner_ids
+from fedgroup.data.ids import owner_ids, type_of
 from fedgroup.data.tables import table_file
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
@@ -75,6 +75,11 @@ class Plan:
     def settings(self) -> Mapping[str, Any]:
         return self.grouping.settings
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever uses the plan must know."""
+        return self.grouping.notes
+
     def aligned(self, owners: OwnerIds) -> tuple[OwnerIds, Partition]:
         """Return the ascending ids of the plan's owners and of `owners`, and their groups.
 
@@ -82,7 +87,7 @@ class Plan:
         """
         theirs = as_ids(owners, name="owner")
         if len(theirs) and len(self.owners):
-            _require_same_type(_type_of(self.owners), _type_of(theirs))
+            _require_same_type(type_of(self.owners), type_of(theirs))
         if np.array_equal(theirs, self.owners):
             return self.owners, self.partition
         everyone = ascending(_joined(self.owners, theirs))
@@ -141,7 +146,7 @@ class Plan:
 
 
 def _stored_ids(owners: OwnerIds) -> pa.Array:
-    if _type_of(owners) not in ("whole numbers", "text", "fractional numbers"):
+    if type_of(owners) not in ("whole numbers", "text", "fractional numbers"):
         raise InvalidInput("a plan file can hold owner ids that are whole numbers or text; use such ids to save plans")
     try:
         return pa.array(owners)
@@ -186,18 +191,6 @@ def _stored_grouping(header: Mapping[str, Any], partition: Partition) -> Groupin
         edges=edges,
         notes=tuple(map(str, header["notes"])),
     )
-
-
-def _type_of(ids: OwnerIds) -> str:
-    kinds = {type(owner) for owner in ids} if ids.dtype.kind == "O" else {ids.dtype.type}
-    for name, kind in {
-        "whole numbers": (int, np.integer),
-        "text": (str,),
-        "fractional numbers": (float, np.floating),
-    }.items():
-        if all(issubclass(one, kind) and one is not bool for one in kinds):
-            return name
-    return ", ".join(sorted(one.__name__ for one in kinds))
 
 
 def _require_same_type(planned: str, given: str) -> None:

@@ -8,23 +8,24 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.types as pt
 
-from fedgroup.data.files import owner_ids
+from fedgroup.data.ids import as_whole, matched, owner_ids, type_of
 from fedgroup.data.tables import TableFile, table_file
 from fedgroup.errors import InvalidInput
 from fedgroup.owner.identity import OwnerIds, as_ids, ascending
 
 
-def read_owner_list(path: str | os.PathLike[str]) -> OwnerIds:
-    """Return the ids in the first column of a Parquet or CSV file, or on the lines of a text file."""
+def read_owner_list(path: str | os.PathLike[str], *, like: OwnerIds | None = None) -> OwnerIds:
+    """Return the ids in the first column of a Parquet or CSV file, or on the lines of a text file.
+
+    `like` are the ids of the data: the list's come in the same type, so that 007 in a list is the text 007 of the data.
+    """
     file = table_file(path)
-    if file.kind == "text":
-        ids = _ids_by_line(file)
-    else:
-        first = file.schema().names[0]
-        ids = owner_ids(file.read([first])[first], name=first)
+    text = like is not None and len(like) > 0 and type_of(like) == "text"
+    ids = _ids_by_line(file, text=text) if file.kind == "text" else _ids_by_column(file, text=text)
     if len(ids) == 0:
         raise InvalidInput(f"{file.path} lists no owners")
-    return as_ids(ids, name="the owner list")
+    found = as_ids(ids, name="the owner list")
+    return found if like is None else _alike(matched(found, like), like, file)
 
 
 def read_owner_limits(path: str | os.PathLike[str]) -> tuple[OwnerIds, npt.NDArray[np.int64]]:
@@ -42,15 +43,23 @@ def read_owner_limits(path: str | os.PathLike[str]) -> tuple[OwnerIds, npt.NDArr
     return ids, limits.to_numpy().astype(np.int64)
 
 
-def _ids_by_line(file: TableFile) -> OwnerIds:
+def _alike(ids: OwnerIds, like: OwnerIds, file: TableFile) -> OwnerIds:
+    """Refuse a list none of whose ids can be an id of the data."""
+    if len(like) and type_of(ids) != type_of(like):
+        raise InvalidInput(
+            f"{file.path} lists owner ids that are {type_of(ids)}, but the data's are {type_of(like)}; "
+            "write the list as the data's owner column is written"
+        )
+    return ids
+
+
+def _ids_by_column(file: TableFile, *, text: bool) -> OwnerIds:
+    first = file.schema().names[0]
+    return owner_ids(file.read([first], as_text=[first] if text else [])[first], name=first)
+
+
+def _ids_by_line(file: TableFile, *, text: bool) -> OwnerIds:
     with file.faults_named(), file.stream() as stream:
         lines = [line.strip() for line in stream.read().decode("utf-8-sig").splitlines()]
-    ids = [line for line in lines if line]
-    try:
-        return np.array(ids, dtype=np.int64) if all(_is_whole(line) for line in ids) else np.array(ids, dtype=object)
-    except OverflowError:
-        return np.array(ids, dtype=object)
-
-
-def _is_whole(line: str) -> bool:
-    return line.isascii() and line.removeprefix("-").isdigit()
+    ids = np.array([line for line in lines if line], dtype=object)
+    return ids if text else as_whole(ids)

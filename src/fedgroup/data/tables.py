@@ -53,13 +53,14 @@ class TableFile:
         """Return the public facts the file states about itself."""
         return facts_in(self.schema().metadata)
 
-    def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return these columns."""
+    def read(self, columns: Sequence[str], *, as_text: Sequence[str] = ()) -> pa.Table:
+        """Return these columns; a CSV file's `as_text` are not guessed to be numbers."""
         with self.faults_named():
             if self.kind == "parquet":
                 with pq.ParquetFile(self.path) as file:
                     return file.read(columns=list(columns))
-            options = pa_csv.ConvertOptions(include_columns=list(columns))
+            texts = dict.fromkeys(as_text, pa.string())
+            options = pa_csv.ConvertOptions(include_columns=list(columns), column_types=texts)
             with self.stream() as stream:
                 return pa_csv.read_csv(stream, convert_options=options)
 

@@ -11,18 +11,20 @@ from typing import Any, Self, Unpack
 from fedgroup.data.plans import Plan
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
+from fedgroup.federation.fitting import require_own_plan
 from fedgroup.federation.masks import MaskRoom
-from fedgroup.federation.methods import MOST_METHODS, Method, choose_method, require_own_plan
+from fedgroup.federation.methods import MOST_METHODS, Method, choose_method
 from fedgroup.federation.opening import SomeLedger, agreed_domain, noise_name, opened_ledger, unpacked
 from fedgroup.federation.planning import Folder, Planner, owner_limits_of
-from fedgroup.federation.price import charges_of, notes_of
-from fedgroup.federation.questions import Details, range_query, require_known
+from fedgroup.federation.price import charges_of, notes_of, unlisted
+from fedgroup.federation.questions import Details, range_query, require_evaluation, require_known
 from fedgroup.federation.repeats import from_store, repeat_key, to_store
 from fedgroup.messages import Answer, Expectation, Kind, NoisyAnswers, RangeQuery
+from fedgroup.messages.words import question
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
-from fedgroup.privacy.budget import Charge, Ledger, left_of
+from fedgroup.privacy.budget import Charge, Ledger, evaluation_of, left_of
 from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
@@ -38,7 +40,8 @@ class Federation:
 
     `budget` caps what every owner may spend in all; without it nothing is capped. `ledger` is a file to keep the
     spending in, or a ledger. `seed`, `evaluation` and noise that is not private are for evaluation only: every answer
-    then says that it is not private.
+    then says that it is not private, and exact answers, true values and exact graphs can be had; each of them leaves a
+    line in the ledger.
     """
 
     def __init__(
@@ -192,9 +195,12 @@ class Federation:
         """
         started = time.perf_counter()
         query, how = self._understood(kind, asked, epsilon, details)
-        answer = self._exact_answer(query, how) if how.name == "exact" else self._stored_or_new(query, how, details)
-        if details.get("evaluate", False):
-            answer = replace(answer, true_value=self._truth(query), private=False)
+        exact, evaluate = how.name == "exact", details.get("evaluate", False)
+        if exact or evaluate:
+            require_evaluation(private=self.private)
+        answer = self._exact_answer(query, how) if exact else self._stored_or_new(query, how, details)
+        if evaluate:
+            answer = replace(answer, true_value=answer.value if exact else self._truth(query), private=False)
         return replace(answer, seconds=time.perf_counter() - started)
 
     def count_many(
@@ -245,6 +251,7 @@ class Federation:
             left=None if left is None else float(left),
             affordable=left is None or cost <= left,
             private=self.private and how.private and repeat == 1,
+            notes=self._notes(query, how),
         )
 
     def _understood(
@@ -263,6 +270,9 @@ class Federation:
         if known is None:
             known = choose_method(details, owners=self._records.owners, masks=self._masks)
             require_own_plan(known.plan, public_map=self.map, protection=self.protection)
+            overlap = known.overlap(self._records.owners)
+            if overlap is not None:
+                overlap.require_fitting(unlisted=unlisted(self._records))
             if len(self._methods) >= MOST_METHODS:
                 self._methods.pop(next(iter(self._methods)))
             # The method keeps its plan alive, so no other plan can have its id meanwhile.
@@ -272,7 +282,8 @@ class Federation:
     def _stored_or_new(self, query: RangeQuery, how: Method, details: Details) -> Answer:
         stored = self._stored(query, how, details)
         if stored is not None:
-            return from_store(stored)
+            # what must be known is told of this federation, not of the one that paid
+            return replace(from_store(stored), notes=self._notes(query, how))
         repeat = details.get("repeat", 1)
         answer = self._new_answer(query, how, repeat)
         if repeat == 1:
@@ -326,8 +337,10 @@ class Federation:
         )
 
     def _truth(self, query: RangeQuery) -> float | None:
+        """Return the true value, which is not private; that it was asked for is in the ledger first."""
         from fedgroup.evaluation.truth import true_value
 
+        self.ledger.charge([evaluation_of(f"{question(query)}, the true value")])
         return true_value(self._records, query, self.map, most=self.protection.max_records)
 
     def _charges(self, query: RangeQuery, how: Method, times: int) -> Sequence[Charge]:

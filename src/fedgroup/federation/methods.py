@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from fedgroup.data.plans import Plan
-from fedgroup.epsilon import NOTHING
-from fedgroup.errors import InvalidInput, InvalidQuery
+from fedgroup.errors import InvalidQuery
+from fedgroup.federation.fitting import Overlap
 from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.questions import Details
 from fedgroup.messages import Partition
 from fedgroup.owner.identity import OwnerIds, positions
 from fedgroup.owner.role import AnswerTerms
-from fedgroup.privacy.sensitivity import Protection
 from fedgroup.secure.round import MaskSettings
-from fedgroup.space import PublicMap
 from fedgroup.user.trust import ALONE, BOTH, EXACT, MASKED, TRUSTED
 
 METHODS = ("dp", "fedgroup", "cohorts", "mpc", "exact")
@@ -71,16 +69,9 @@ class Method:
     def private(self) -> bool:
         return self.name != "exact" and (self.plan is None or self.plan.private)
 
-    def differences(self, owners: OwnerIds) -> list[str]:
-        """Return in words how the plan's owners differ from those of the data; both lists are public."""
-        if self.plan is None:
-            return []
-        new, gone = len(self.roster) - len(self.plan.owners), len(self.roster) - len(owners)
-        notes = {
-            f"{new:,} owners are not in the plan and stay alone": new,
-            f"{gone:,} owners of the plan are not in the data and count as owners without records": gone,
-        }
-        return [note for note, how_many in notes.items() if how_many]
+    def overlap(self, owners: OwnerIds) -> Overlap | None:
+        """Return how the plan's owners and those of the data overlap; None without a plan."""
+        return None if self.plan is None else Overlap.of(self.plan, owners, roster=self.roster)
 
 
 def choose_method(details: Details, *, owners: OwnerIds, masks: MaskRoom) -> Method:
@@ -98,18 +89,6 @@ def choose_method(details: Details, *, owners: OwnerIds, masks: MaskRoom) -> Met
     if name in ("cohorts", "mpc"):
         return _masked(name, owners, masks, _mask_settings(details), details.get("cohort_size", COHORT_SIZE))
     return _everyone_alone(name, owners)
-
-
-def require_own_plan(plan: Plan | None, *, public_map: PublicMap, protection: Protection) -> None:
-    """Refuse a plan of another domain, or one whose epsilon protects something else than is promised here."""
-    if plan is None:
-        return
-    place = [list(public_map.domain.sides), public_map.lonlat]
-    if [plan.settings.get("domain"), plan.settings.get("lonlat")] != place:
-        raise InvalidInput(f"the plan is for the domain {plan.settings.get('domain')}; make one for {place[0]}")
-    made_for = None if plan.grouping.epsilon == NOTHING else plan.settings.get("protection")
-    if made_for not in (None, str(protection)):
-        raise InvalidInput(f"the plan protects {made_for}, this federation {protection}; make a plan for it")
 
 
 def _mask_settings(details: Details) -> MaskSettings:

@@ -16,12 +16,13 @@ from fedgroup.data.plans import Plan
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.federation.masks import MaskRoom, with_cohorts
-from fedgroup.federation.questions import some_epsilon
+from fedgroup.federation.price import unlisted
+from fedgroup.federation.questions import require_evaluation, some_epsilon
 from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.owner.identity import OwnerIds, as_ids, positions
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
-from fedgroup.privacy.budget import Charge, Ledger
+from fedgroup.privacy.budget import Charge, Ledger, evaluation_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.borderline import require_comparable
 from fedgroup.provider.grouping.limits import Limits
@@ -85,18 +86,26 @@ class Planner:
             "lonlat": self._map.lonlat,
             "protection": str(self._protection),
         }
-        return Plan(self._records.owners, replace(grouping, settings=dict(grouping.settings) | shown), plan_id)
+        told = replace(
+            grouping,
+            settings=dict(grouping.settings) | shown,
+            notes=(*grouping.notes, *unlisted(self._records)),
+        )
+        return Plan(self._records.owners, told, plan_id)
 
     def judge(self, plan: Plan, *, threshold: float) -> dict[str, float]:
         """Return how far a plan is from the truth, by exact records."""
         from fedgroup.evaluation.shares import judge
         from fedgroup.evaluation.truth import exact_vectors
 
+        self._require_evaluation()
         columns, rows = (int(part) for part in plan.settings["grid"].split("x"))
         roster, partition = plan.aligned(self._records.owners)
         if len(roster) != len(self._records.owners):
             raise InvalidInput("a plan is judged by the records of all of its owners, and some have none here")
         grid = self._map.grid(columns, rows)
+        told = f"shares of wrongly grouped owners in plan {plan.id[:8]}, threshold {threshold!r}"
+        self._ledger.charge([evaluation_of(told)])
         vectors = exact_vectors(self._records, grid, self._map, most=self._protection.max_records)
         return asdict(judge(partition, vectors, threshold=threshold))
 
@@ -104,7 +113,7 @@ class Planner:
         self, settings: GroupingSettings, grid: Grid, epsilon: float | Epsilon | None, plan_id: str, join: Join
     ) -> Grouping:
         if settings.graph == "exact":
-            return self._exact_grouping(settings, grid)
+            return self._exact_grouping(settings, grid, plan_id)
         if settings.graph == "secure":
             self._announce_comparisons(settings, grid, plan_id)
             return self._compared_grouping(settings, grid, None)
@@ -144,12 +153,18 @@ class Planner:
             vectors, settings, owners=len(self._records.owners), compare=owners.shares, private=self._private
         )
 
-    def _exact_grouping(self, settings: GroupingSettings, grid: Grid) -> Grouping:
+    def _exact_grouping(self, settings: GroupingSettings, grid: Grid, plan_id: str) -> Grouping:
         from fedgroup.evaluation.truth import NO_GUARANTEE, exact_graph, exact_vectors
 
+        self._require_evaluation()
+        told = f"exact graph over {grid.columns}x{grid.rows} cells, threshold {settings.threshold!r}"
+        self._ledger.charge([evaluation_of(f"{told}, for plan {plan_id[:8]}")])
         vectors = exact_vectors(self._records, grid, self._map, most=self._protection.max_records)
         graph = exact_graph(vectors, threshold=settings.threshold)
         return self._provider.group_graph(graph, settings, guarantee=NO_GUARANTEE)
+
+    def _require_evaluation(self) -> None:
+        require_evaluation(private=self._private)
 
 
 def owner_limits_of(owners: OwnerIds, largest: int | None, personal: Mapping[Any, int] | None) -> Limits | None:

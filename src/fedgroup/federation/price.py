@@ -15,7 +15,10 @@ from fedgroup.provider.settings import COMPARED
 
 OUTSIDE = "records outside the domain are not counted"
 CUT = "of each owner only the first {} records inside the domain are counted; the interval does not cover that"
-UNLISTED = "the list of owners was taken from the records: being in it is not protected; give a public list"
+UNLISTED = (
+    "no public list of owners was given, so it was taken from the records: whether an owner has a record at all shows "
+    "for certain, and an owner's only record is not protected; give the agreed list (--owner-list FILE, owners=)"
+)
 SIMULATED = "pair secrets were simulated: in one process owners share memory, and so many agreements would take minutes"
 COMPARED_NOTE = "epsilon-DP given the groups only: they came from exact, confidential comparisons of owners"
 CLIPPED = "values are cut to the clip range and rounded to the resolution; the interval does not cover that"
@@ -51,6 +54,10 @@ def notes_of(query: RangeQuery, how: Method, *, records: Records, protection: Pr
         notes.append(COMPARED_NOTE)
     if how.terms.masked is not None and how.terms.masked.simulated:
         notes.append(SIMULATED)
-    if not records.listed:
-        return (*notes, UNLISTED) if protection.unit == "owner" else tuple(notes)
-    return (*notes, *how.differences(records.owners))
+    overlap = how.overlap(records.owners)
+    return (*notes, *unlisted(records), *([] if overlap is None else overlap.notes()))
+
+
+def unlisted(records: Records) -> tuple[str, ...]:
+    """Return what it costs that nobody gave the list of owners; nothing where it was given."""
+    return () if records.listed else (UNLISTED,)

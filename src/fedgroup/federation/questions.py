@@ -20,7 +20,7 @@ When = str | float | datetime | date
 class Details(TypedDict, total=False):
     """Everything about a question besides its kind, its range and its epsilon; all of it can be left out.
 
-    method      dp, fedgroup, cohorts, mpc or exact; default: fedgroup with a plan, else dp
+    method      dp, fedgroup, cohorts, mpc, or exact (evaluation); default: fedgroup with a plan, else dp
     plan        the groups, made by `Federation.group` or loaded
     in_group    trusted: the leader of a group sees its members' exact partial answers; masked: nobody does
     cohort_size for cohorts: how many owners mask their answers together, at most
@@ -63,6 +63,15 @@ def require_known(details: Details) -> None:
     repeat = details.get("repeat", 1)
     if type(repeat) is not int or repeat < 1:
         raise InvalidQuery(f"repeat must be a whole number of at least 1, got {repeat}")
+
+
+def require_evaluation(*, private: bool) -> None:
+    """Refuse exact results of a federation that was opened for private ones."""
+    if private:
+        raise InvalidQuery(
+            "exact and true values are not private: open the federation for evaluation, Federation(..., "
+            "evaluation=True); each of them leaves a line in the ledger"
+        )
 
 
 def some_epsilon(epsilon: float | Epsilon) -> Epsilon:

@@ -282,3 +282,4 @@ class Expectation:
     affordable: bool
     private: bool
     delta: float = 0.0
+    notes: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from fedgroup.epsilon import LARGEST, NANO, Epsilon
+from fedgroup.epsilon import LARGEST, NANO, NOTHING, Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput
 
 
@@ -21,15 +21,16 @@ class Charge:
     """What one release costs each of its owners; `owners` names them as texts, None means every owner.
 
     A charge for a plan (`plan` is its id) is made once per ledger: repeated, it costs nothing. `protection` says what
-    the epsilon protects; amounts that protect different things do not add up, so a ledger takes one kind only.
+    the epsilon protects; amounts that protect different things do not add up, so a ledger takes one kind only. Nothing
+    is protected by an evaluation, which shows exact values: it costs no epsilon and leaves its line all the same.
     """
 
     epsilon: Epsilon
-    purpose: Literal["setup", "query"]
+    purpose: Literal["setup", "query", "evaluation"]
     question: str
     plan: str | None = None
     owners: Sequence[str] | None = None
-    protection: str = "one record, add-remove"
+    protection: str | None = "one record, add-remove"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class Entry:
     question: str
     epsilon: Epsilon
     owners: int | None
+
+
+def evaluation_of(question: str) -> Charge:
+    """Return the charge of an exact result: nothing, for no epsilon can tell what it reveals."""
+    return Charge(NOTHING, "evaluation", question, protection=None)
 
 
 def entry_of(charge: Charge, *, at: str, epoch: int) -> Entry:
@@ -127,7 +133,7 @@ def require_one_protection(known: str | None, charges: Sequence[Charge]) -> None
     """Refuse charges that protect something else than what a ledger has counted so far."""
     for charge in charges:
         known = known or charge.protection
-        if charge.protection != known:
+        if charge.protection not in (None, known):
             raise InvalidInput(
                 f"this ledger counts epsilon for {known}, not for {charge.protection}; use another ledger"
             )

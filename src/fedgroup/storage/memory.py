@@ -50,7 +50,7 @@ class MemoryLedger:
             require_one_protection(self._protection, charges)
             due = self._due(charges)
             added = settle(due, cap=self.cap, before=Spending(self._for_all, self._for_some))
-            self._protection = next((charge.protection for charge in charges), self._protection)
+            self._protection = next((charge.protection for charge in charges if charge.protection), self._protection)
             self._for_all += added.for_all
             self._for_some.update(added.for_some)
             for charge in due:
