@@ -194,7 +194,7 @@ class Federation:
         query, how = self._understood(kind, asked, epsilon, details)
         answer = self._exact_answer(query, how) if how.name == "exact" else self._stored_or_new(query, how, details)
         if details.get("evaluate", False):
-            answer = replace(answer, true_value=self._truth(query), private=False)
+            answer = replace(answer, **self._truths(query), private=False)
         return replace(answer, seconds=time.perf_counter() - started)
 
     def count_many(
@@ -304,12 +304,12 @@ class Federation:
             private=self.private and how.private and repeat == 1,
             asked_at=self.ledger.now(),
             charged=float(cost),
-            notes=self._notes(query, how),
+            notes=(*self._notes(query, how), *readings[0].notes),
             values=tuple(reading.value for reading in readings) if repeat > 1 else (),
         )
 
     def _exact_answer(self, query: RangeQuery, how: Method) -> Answer:
-        value = self._truth(query)
+        value = self._truths(query)["true_value_clipped"]
         interval = (value, value) if value is not None else (query.measure.bounds if query.measure else (0.0, 0.0))
         return Answer(
             kind=query.kind,
@@ -325,10 +325,10 @@ class Federation:
             notes=self._notes(query, how),
         )
 
-    def _truth(self, query: RangeQuery) -> float | None:
-        from fedgroup.evaluation.truth import true_value
+    def _truths(self, query: RangeQuery) -> dict[str, Any]:
+        from fedgroup.evaluation.truth import truths
 
-        return true_value(self._records, query, self.map, most=self.protection.max_records)
+        return truths(self._records, query, self.map, most=self.protection.max_records)
 
     def _charges(self, query: RangeQuery, how: Method, times: int) -> Sequence[Charge]:
         return charges_of(query, how, times=times, protection=self.protection)
