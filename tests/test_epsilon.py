@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedgroup.epsilon import NOTHING, Epsilon
+from fedgroup.epsilon import NOTHING, Epsilon, weak_notes
 from fedgroup.errors import InvalidInput
 
 AMOUNTS = st.integers(1, 10**14).map(Epsilon)
-DECIMALS = st.decimals("1e-40", 1_000_000, allow_nan=False, allow_infinity=False)
+DECIMALS = st.decimals("1e-9", 1_000_000, allow_nan=False, allow_infinity=False)
 
 
 @given(DECIMALS)
@@ -22,7 +22,7 @@ def test_an_amount_is_rounded_up_to_the_next_nano(amount: Decimal) -> None:
     assert 0 <= charged - Fraction(amount) < Fraction(1, 10**9)
 
 
-@given(st.floats(1e-300, 1e6))
+@given(st.floats(1e-9, 1e6))
 def test_a_float_is_charged_as_it_prints(amount: float) -> None:
     assert Epsilon.of(amount) == Epsilon.of(repr(amount)) == Epsilon.of(np.float64(amount))
 
@@ -30,8 +30,8 @@ def test_a_float_is_charged_as_it_prints(amount: float) -> None:
 @pytest.mark.parametrize(
     ("amount", "nano"),
     [
-        (0.3, 300_000_000), (0.1 + 0.2, 300_000_001), (1, 10**9), ("0.3", 300_000_000), (1e-300, 1),
-        (1_000_000, 10**15), ("0.1" + "0" * 40 + "1", 100_000_001), ("1e-9999999", 1), (np.float32(0.1), 10**8),
+        (0.3, 300_000_000), (0.1 + 0.2, 300_000_001), (1, 10**9), ("0.3", 300_000_000), (1e-9, 1),
+        (1_000_000, 10**15), ("0.1" + "0" * 40 + "1", 100_000_001), (np.float32(0.1), 10**8),
         (Decimal("2.5e-9"), 3), (np.int64(2), 2 * 10**9),
     ],
 )  # fmt: skip
@@ -47,6 +47,17 @@ def test_known_amounts(amount: Any, nano: int) -> None:
 def test_what_is_no_amount_above_zero_is_refused(amount: Any) -> None:
     with pytest.raises(InvalidInput, match="budget must be"):
         Epsilon.of(amount, name="budget")
+
+
+@pytest.mark.parametrize("amount", ["9.9e-10", 1e-12, 1e-300, "1e-9999999", Decimal("1e-10")])
+def test_less_than_a_nano_is_refused_in_one_sentence(amount: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"epsilon must be at least 1e-9, the smallest amount that can be charged"):
+        Epsilon.of(amount)
+
+
+@pytest.mark.parametrize(("amount", "notes"), [(10, 0), (10.000000001, 1), (1e6, 1)])
+def test_an_epsilon_above_10_is_told_to_protect_hardly_anything(amount: float, notes: int) -> None:
+    assert [("protects hardly anything" in note) for note in weak_notes(Epsilon.of(amount))] == [True] * notes
 
 
 @given(st.lists(AMOUNTS))

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
 from fractions import Fraction
 
-from fedgroup.errors import InvalidInput
+from fedgroup.errors import InvalidInput, written
 
 NANO = 10**9
 LARGEST = 1_000_000
+SMALLEST = Decimal("1e-9")
+"""One nano-epsilon: less cannot be charged, and charging more than was asked for would be a lie."""
 
 
 @dataclass(frozen=True, order=True)
@@ -37,7 +39,11 @@ class Epsilon:
         except InvalidOperation:
             raise InvalidInput(f"{name} must be a number, got {value!r}") from None
         if not decimal.is_finite() or not 0 < decimal <= LARGEST:
-            raise InvalidInput(f"{name} must be greater than 0 and at most {LARGEST}, got {value}")
+            raise InvalidInput(f"{name} must be greater than 0 and at most {LARGEST}, got {written(value)}")
+        if decimal < SMALLEST:
+            raise InvalidInput(
+                f"{name} must be at least 1e-9, the smallest amount that can be charged, got {written(value)}"
+            )
         # A context of its own: the caller's may round to a few digits.
         context = Context(prec=max(60, len(decimal.as_tuple().digits) + 20), rounding=ROUND_CEILING)
         return cls(int(context.multiply(decimal, Decimal(NANO)).to_integral_value(ROUND_CEILING, context)))
@@ -69,3 +75,12 @@ class Epsilon:
 
 
 NOTHING = Epsilon(0)
+HARDLY_PROTECTS = Epsilon(10 * NANO)
+"""Above it one record may change the odds of an answer more than 22,000-fold."""
+
+
+def weak_notes(epsilon: Epsilon) -> tuple[str, ...]:
+    """Return a note for the reader of whatever cost this much, if so much protects hardly anything."""
+    if epsilon <= HARDLY_PROTECTS:
+        return ()
+    return (f"epsilon {epsilon} protects hardly anything: take one of 10 at most, better 1 or less",)

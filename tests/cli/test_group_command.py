@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+import typer
+
+from fedgroup.cli.main import app
+from fedgroup.provider.settings import GRAPHS, GroupingSettings
 
 FACTS = {
     "owners", "groups", "largest_group", "edges", "secure_comparisons", "pairs", "epsilon", "graph", "estimate",
@@ -133,3 +139,16 @@ def test_epsilon_is_needed_unless_the_graph_is_exact(fedgroup, city):
     ran = fedgroup("group", city)
     assert ran.code == 2
     assert "needs an epsilon" in ran.err
+
+
+def test_the_help_of_the_threshold_names_every_graph_that_it_affects():
+    options = {each.opts[0]: each.help for each in typer.main.get_command(app).commands["group"].params}
+    affected = [graph for graph in GRAPHS if GroupingSettings(graph=graph).facts()["threshold"] is not None]
+    assert [graph for graph in GRAPHS if re.search(rf"\b{graph}\b", options["--threshold"])] == affected
+    assert affected == ["likely", "noisy", "hybrid", "secure", "exact"]
+
+
+def test_a_plan_at_an_epsilon_above_10_says_what_it_is_worth(fedgroup, city):
+    ran = fedgroup("group", city, "--epsilon", 11, "--json")
+    assert "note: epsilon 11 protects hardly anything" in ran.err
+    assert any("protects hardly anything" in note for note in ran.json["notes"])

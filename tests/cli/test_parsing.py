@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import dataclass, replace
 
 import pytest
@@ -36,9 +37,11 @@ def test_a_wrong_grid_is_refused(text):
         parse_grid(text)
 
 
-def test_a_domain_in_degrees_may_cross_the_antimeridian_and_one_on_a_plane_may_not():
-    assert parse_domain("170,-20,-170,20", lonlat=True) == Box(170, -20, 190, 20)
-    with pytest.raises(InvalidInput):
+def test_a_domain_across_the_antimeridian_is_written_above_180():
+    assert parse_domain("170,-20,190,20", lonlat=True) == Box(170, -20, 190, 20)
+    with pytest.raises(InvalidInput, match=r"got 170,-20,-170,20; across the antimeridian the east side is above 180"):
+        parse_domain("170,-20,-170,20", lonlat=True)
+    with pytest.raises(InvalidInput, match=r"got 170,-20,-170,20$"):
         parse_domain("170,-20,-170,20", lonlat=False)
     assert parse_domain(None, lonlat=True) is None
 
@@ -47,7 +50,32 @@ def test_each_way_to_name_a_range_gives_that_range(tmp_path):
     none = RangeOptions()
     assert parse_range(replace(none, near="1,2", within=3.0), lonlat=False) == Circle(1, 2, 3)
     assert parse_range(replace(none, rectangle="1,2,3,4"), lonlat=False) == Rectangle(1, 2, 3, 4)
-    assert parse_range(replace(none, rectangle="170,2,-170,4"), lonlat=True) == Rectangle(170, 2, 190, 4)
+    across = replace(none, rectangle="170,2,-170,4", across_antimeridian=True)
+    assert parse_range(across, lonlat=True) == Rectangle(170, 2, 190, 4)
+
+
+@pytest.mark.parametrize("lonlat", [True, False])
+@pytest.mark.parametrize("text", ["-73.97,40.70,-74.02,40.80", "1e1,0,1e0,9", "7,2,7,4", "1,9,2,3.50"])
+def test_a_rectangle_with_west_beyond_east_is_refused_with_the_numbers_typed(text, lonlat):
+    with pytest.raises(InvalidQuery, match=rf"W < E and S < N, got {re.escape(text)}") as refusal:
+        parse_range(RangeOptions(rectangle=text), lonlat=lonlat)
+    crosses = text[0] in "-1" and text != "1,9,2,3.50"
+    assert ("--across-antimeridian" in str(refusal.value)) == (lonlat and crosses)
+
+
+@pytest.mark.parametrize(
+    ("given", "lonlat"),
+    [
+        ({"rectangle": "170,2,-170,4"}, False),
+        ({"rectangle": "-170,2,170,4"}, True),
+        ({"rectangle": "170,2,190,4"}, True),
+        ({"rectangle": "370,2,10,4"}, True),
+        ({"near": "1,2", "within": 3.0}, True),
+    ],
+)
+def test_crossing_the_antimeridian_is_said_of_rectangles_in_degrees_that_do(given, lonlat):
+    with pytest.raises(InvalidQuery, match="--across-antimeridian"):
+        parse_range(RangeOptions(**given, across_antimeridian=True), lonlat=lonlat)
 
 
 @pytest.mark.parametrize(

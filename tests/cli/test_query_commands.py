@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -236,3 +237,56 @@ def test_people_read_the_value_the_price_and_whom_they_trust(fedgroup, city):
 
 def test_a_budget_without_a_ledger_says_how_long_it_holds(fedgroup, city):
     assert "this command only" in fedgroup("count", city, *CIRCLE, "--epsilon", 0.3, "--budget", 1).err
+
+
+@pytest.mark.parametrize("kind", ["sum", "avg"])
+def test_sum_and_avg_tell_the_true_value_of_the_data_and_the_one_after_clipping(fedgroup, city, kind):
+    low = ("--attribute", "fare", "--clip", "5", "--epsilon", 1, "--evaluate")
+    records = read(city)
+    fares = records.attributes["fare"][np.hypot(records.x - 10_000, records.y - 10_000) < 3000]
+    facts = fedgroup(kind, city, *CIRCLE, *low, "--json").json
+    said = fedgroup(kind, city, *CIRCLE, *low).out
+    of = {"sum": np.nansum, "avg": np.nanmean}[kind]
+    assert facts["true_value"] == pytest.approx(of(fares))
+    assert facts["true_value_clipped"] == pytest.approx(of(np.clip(fares, 0, 5)), rel=1e-3)
+    assert facts["true_value_clipped"] < facts["true_value"]
+    assert re.search(r"true value: \S+; after clipping, which noise is added to: \S+\n", said)
+
+
+def test_repeated_answers_tell_their_mean_absolute_error_where_they_are_evaluated(fedgroup, city):
+    ask = ("count", city, *CIRCLE, "--epsilon", 0.1, "--seed", 3, "--repeat", 8)
+    facts = fedgroup(*ask, "--evaluate", "--json").json
+    errors = [abs(value - facts["true_value"]) for value in facts["values"]]
+    assert facts["mean_absolute_error"] == pytest.approx(sum(errors) / 8)
+    assert "mean absolute error of 8 answers: " in fedgroup(*ask, "--evaluate").out
+    assert "mean_absolute_error" not in fedgroup(*ask, "--json").json
+
+
+@pytest.mark.parametrize(("epsilon", "told"), [(10, False), (10.5, True)])
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_an_epsilon_above_10_is_warned_of(fedgroup, city, epsilon, told, dry):
+    ran = fedgroup("count", city, *CIRCLE, "--epsilon", epsilon, *dry, "--json")
+    assert ("note: epsilon 10.5 protects hardly anything" in ran.err) is told
+    assert dry or any("protects hardly anything" in note for note in ran.json["notes"]) is told
+
+
+def test_an_epsilon_below_a_nano_is_refused_and_not_rounded_up(fedgroup, city, ledger, spent):
+    ran = fedgroup("count", city, *CIRCLE, "--epsilon", 1e-10, "--ledger", ledger)
+    assert (ran.code, ran.out, spent()) == (2, "", 0)
+    assert ran.err == "fedgroup: epsilon must be at least 1e-9, the smallest amount that can be charged, got 1e-10\n"
+
+
+def test_an_average_over_few_records_explains_itself(fedgroup, city):
+    few = ("--near", "10000,10000", "--within", "50", *FARE, "--epsilon", 0.1)
+    ran = fedgroup("avg", city, *few)
+    assert "the noisy count is" in ran.err
+    assert "ask about a larger range, or with a larger epsilon" in ran.err
+
+
+def test_a_rectangle_with_west_beyond_east_is_refused_unless_it_crosses_the_antimeridian(fedgroup, degrees):
+    ask = ("count", degrees, "--domain", "-180,-90,180,90", "--method", "exact", "--json")
+    swapped = fedgroup(*ask, "--rectangle", "14,52,13,53")
+    assert (swapped.code, swapped.out) == (2, "")
+    assert "got 14,52,13,53; if it crosses the antimeridian, say --across-antimeridian" in swapped.err
+    assert fedgroup(*ask, "--rectangle", "14,52,13,53", "--across-antimeridian").json["value"] == 0
+    assert fedgroup(*ask, "--rectangle", "14,52,13.405,53", "--across-antimeridian").json["value"] == 1

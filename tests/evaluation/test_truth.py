@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedgroup.epsilon import NOTHING
-from fedgroup.evaluation.truth import exact_graph, exact_vectors, true_value
+from fedgroup.evaluation.truth import clipped_value, exact_graph, exact_vectors, true_value
 from fedgroup.messages import Measure, RangeQuery
 from fedgroup.owner.records import Records
 from fedgroup.space import Box, Circle, PublicMap, Rectangle
@@ -35,15 +35,21 @@ RECORDS = Records(
         ("avg", Measure("fare", 10, resolution=0.5), None, 11.5 / 3),
     ],
 )
-def test_the_true_value_is_what_noise_is_added_to(
+def test_the_clipped_value_is_what_noise_is_added_to(
     kind: Any, measure: Measure | None, most: int | None, value: float
 ) -> None:
-    assert true_value(RECORDS, RangeQuery(kind, ALL, NOTHING, measure), MAP, most=most) == value
+    assert clipped_value(RECORDS, RangeQuery(kind, ALL, NOTHING, measure), MAP, most=most) == value
+
+
+@pytest.mark.parametrize(("kind", "value"), [("count", 4), ("sum", 49.26), ("avg", 49.26 / 3)])
+def test_the_true_value_is_that_of_the_data_with_nothing_cut_or_rounded(kind: Any, value: float) -> None:
+    measure = None if kind == "count" else Measure("fare", 10, resolution=0.5)
+    assert true_value(RECORDS, RangeQuery(kind, ALL, NOTHING, measure), MAP) == pytest.approx(value)
 
 
 def test_the_mean_of_nothing_is_no_value() -> None:
     query = RangeQuery("avg", Circle(8, 8, 0.5), NOTHING, Measure("fare", 10))
-    assert true_value(RECORDS, query, MAP, most=None) is None
+    assert true_value(RECORDS, query, MAP) is clipped_value(RECORDS, query, MAP, most=None) is None
 
 
 def test_exact_vectors_count_each_owners_contributing_records() -> None:

@@ -99,6 +99,33 @@ def test_an_exact_answer_is_free_and_not_private() -> None:
     assert asked.avg(fg.Circle(9, 9, 0.5), method="exact", attribute="fare", clip=5).value is None
 
 
+def test_sums_and_averages_tell_the_true_value_and_the_one_after_clipping() -> None:
+    fares = fg.Records(owner=[1, 2], x=[1, 2], y=[1, 1], attributes={"fare": [2.0, 100.0]})
+    federation = fg.Federation(fares, fg.Box(0, 0, 10, 10), seed=1)
+    everywhere = fg.Rectangle(0, 0, 10, 10)
+    told = {
+        kind: federation.ask(kind, everywhere, epsilon=1, attribute="fare", clip=10, evaluate=True)
+        for kind in ("sum", "avg")
+    }
+    assert (told["sum"].true_value, told["sum"].true_value_clipped) == (102, 12)
+    assert (told["avg"].true_value, told["avg"].true_value_clipped) == (51, 6)
+
+
+def test_with_owners_cut_to_some_records_the_true_value_is_of_all_records() -> None:
+    many = fg.Records(owner=[1, 1, 1], x=[1, 2, 3], y=[1, 1, 1])
+    federation = fg.Federation(many, fg.Box(0, 0, 10, 10), unit="owner", max_records=2, seed=1)
+    answer = federation.count(fg.Rectangle(0, 0, 10, 10), epsilon=1, evaluate=True)
+    assert (answer.true_value, answer.true_value_clipped) == (3, 2)
+
+
+def test_the_mean_absolute_error_is_that_of_all_answers() -> None:
+    one = fg.Records(owner=[1], x=[1], y=[1])
+    federation = fg.Federation(one, fg.Box(0, 0, 10, 10), seed=1)
+    answer = federation.count(fg.Circle(1, 1, 1), epsilon=0.1, repeat=4, evaluate=True)
+    assert answer.mean_absolute_error == sum(abs((value or 0) - 1) for value in answer.values) / 4 > 0
+    assert federation.count(fg.Circle(1, 1, 1), epsilon=0.1).mean_absolute_error is None
+
+
 def test_a_true_value_makes_an_answer_not_private_and_is_not_stored() -> None:
     asked = federation(evaluation=True)
     answer = asked.count(ALL, epsilon=0.3, evaluate=True)

@@ -10,6 +10,7 @@ import pytest
 
 from fedgroup.cli.answers import _FIELDS
 from fedgroup.epsilon import Epsilon
+from fedgroup.errors import InvalidQuery
 from fedgroup.live.provider import METHODS, LiveSettings
 from fedgroup.messages import RangeQuery
 from fedgroup.privacy.sensitivity import Protection
@@ -223,12 +224,19 @@ def test_thirty_questions_at_once_get_their_own_answers(service: Service, questi
     run(story())
 
 
-def test_a_rectangle_in_degrees_may_cross_the_antimeridian() -> None:
+def test_a_rectangle_in_degrees_crosses_the_antimeridian_where_that_is_said() -> None:
     fiji = PublicMap(Box(177, -20, 182, -15), lonlat=True)
     sides = {"west": 179, "south": -18, "east": -179, "north": -16}
-    asked = QuestionAsked.model_validate({"kind": "count", "epsilon": 1, "rectangle": sides})
-    query = range_query(asked, LiveSettings("fiji", fiji, Protection()))
-    assert query.range == Rectangle(179, -18, 181, -16)
+
+    def understood(public_map: PublicMap, **said: bool) -> RangeQuery:
+        asked = QuestionAsked.model_validate({"kind": "count", "epsilon": 1, "rectangle": sides | said})
+        return range_query(asked, LiveSettings("fiji", public_map, Protection()))
+
+    assert understood(fiji, across_antimeridian=True).range == Rectangle(179, -18, 181, -16)
+    with pytest.raises(InvalidQuery, match="west < east"):
+        understood(fiji)
+    with pytest.raises(InvalidQuery, match="in degrees"):
+        understood(PublicMap(fiji.domain), across_antimeridian=True)
 
 
 def test_the_methods_are_those_of_the_provider() -> None:

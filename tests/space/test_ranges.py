@@ -58,6 +58,31 @@ def test_a_rectangle_needs_an_inside(sides: tuple[float, float, float, float]) -
         Rectangle(*sides)
 
 
+def test_a_refused_rectangle_is_told_with_the_numbers_given() -> None:
+    with pytest.raises(InvalidQuery, match=r"got 47\.5,0,9,1; if it crosses the antimeridian, say so"):
+        Rectangle(47.5, 0, 9, 1)
+
+
+def test_a_rectangle_crosses_the_antimeridian_where_that_is_said() -> None:
+    assert Rectangle.across_antimeridian(170, -20, -170, 20) == Rectangle(170, -20, 190, 20)
+    assert Rectangle.across_antimeridian(np.float32(179), np.int64(0), -179, 1) == Rectangle(179, 0, 181, 1)
+
+
+@pytest.mark.parametrize("sides", [(-170, 0, 170, 1), (170, 0, 170, 1), (190, 0, 10, 1), (170, 1, -170, 0)])
+def test_a_rectangle_that_does_not_cross_the_antimeridian_is_refused_as_one(sides: tuple[float, ...]) -> None:
+    with pytest.raises(InvalidQuery):
+        Rectangle.across_antimeridian(*sides)
+
+
+@pytest.mark.parametrize("bad", BAD_NUMBERS)
+@pytest.mark.parametrize("position", range(4))
+def test_a_rectangle_across_the_antimeridian_needs_finite_numbers(position: int, bad: Any) -> None:
+    numbers: list[Any] = [170, 0, -170, 1]
+    numbers[position] = bad
+    with pytest.raises(InvalidQuery, match="finite number"):
+        Rectangle.across_antimeridian(*numbers)
+
+
 @pytest.mark.parametrize("bad", BAD_NUMBERS)
 def test_a_polygon_needs_finite_numbers(bad: Any) -> None:
     with pytest.raises(InvalidQuery, match="finite numbers"):

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import Measure, NoisyTotals, RangeQuery
+from fedgroup.messages import Kind, Measure, NoisyTotals, RangeQuery
 from fedgroup.space import Circle
 from fedgroup.user.role import expect, read
 
@@ -44,6 +44,27 @@ def test_an_average_over_no_noisy_records_has_no_value(count: int) -> None:
     reading = read(RangeQuery("avg", CIRCLE, Epsilon.of(0.3), FARE), totals(sum=500, count=count))
     assert reading.value is None
     assert reading.interval == (0.0, 50.0)
+
+
+@pytest.mark.parametrize(("count", "said"), [(-7, "there is no mean"), (5, "the interval is wide"), (500, None)])
+def test_an_average_over_few_noisy_records_explains_itself(count: int, said: str | None) -> None:
+    reading = read(RangeQuery("avg", CIRCLE, Epsilon.of(0.3), FARE), totals(sum=500, count=count))
+    assert len(reading.notes) == (0 if said is None else 1)
+    for note in reading.notes:
+        assert said is not None
+        assert said in note
+        assert f"the noisy count is {count}" in note
+        assert "a larger range" in note
+        assert "a larger epsilon" in note
+
+
+@pytest.mark.parametrize(("epsilon", "notes"), [(10, 0), (11, 1)])
+@pytest.mark.parametrize(("kind", "measure"), [("count", None), ("avg", FARE)])
+def test_a_reading_at_an_epsilon_above_10_says_so(
+    kind: Kind, measure: Measure | None, epsilon: int, notes: int
+) -> None:
+    reading = read(RangeQuery(kind, CIRCLE, Epsilon.of(epsilon), measure), totals(sum=500, count=500))
+    assert len([note for note in reading.notes if "protects hardly anything" in note]) == notes
 
 
 def test_a_signed_average_may_be_negative() -> None:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from fedgroup.cli.output import notice, number, print_json, result, several
+from fedgroup.epsilon import Epsilon, weak_notes
 
 if TYPE_CHECKING:
     from fedgroup.cli.options import TrialOptions
@@ -32,14 +33,14 @@ def say_answer(answer: Answer, trial: TrialOptions, *, as_json: bool, without: s
         facts = asdict(answer)
         shown = {name: facts[name] for name in _FIELDS} | {"private": private}
         shown |= {"values": values} if values else {}
-        shown |= {"true_value": answer.true_value} if trial.evaluate else {}
+        shown |= _evaluated(answer, trial)
         print_json(shown)
         return
     _print_value(answer)
     if len(values) > 1:
         result.print(f"all {len(values)} answers: {'  '.join(number(value) for value in values)}")
     if trial.evaluate:
-        result.print(f"true value: {number(answer.true_value)}")
+        _print_truth(answer, trial)
     _print_price(answer)
     _print_missing(answer)
     result.print(answer.trust if private else f"{answer.trust}; this answer is not private")
@@ -50,6 +51,8 @@ def say_expectation(expected: Expectation, *, as_json: bool) -> None:
     for note in expected.notes:
         if note != USUAL_NOTE:
             notice(note)
+    for note in weak_notes(Epsilon.of(expected.epsilon)):
+        notice(note)
     if as_json:
         only = expected.errors.get(expected.kind)
         errors = {"expected_error": only and only.mean_absolute, "half_width": only and only.half_width}
@@ -62,6 +65,22 @@ def say_expectation(expected: Expectation, *, as_json: bool) -> None:
     verdict = "" if expected.affordable else ": it would be refused"
     result.print(f"{expected.method}: {_noises(expected)}; cost {expected.charge:g}, {left}{verdict}")
     result.print("nothing was spent")
+
+
+def _evaluated(answer: Answer, trial: TrialOptions) -> dict[str, float | None]:
+    if not trial.evaluate:
+        return {}
+    truth = {"true_value": answer.true_value, "true_value_clipped": answer.true_value_clipped}
+    return truth | ({} if trial.repeat is None else {"mean_absolute_error": answer.mean_absolute_error})
+
+
+def _print_truth(answer: Answer, trial: TrialOptions) -> None:
+    cut = answer.kind != "count" or answer.true_value != answer.true_value_clipped
+    clipped = f"; after clipping, which noise is added to: {number(answer.true_value_clipped)}" if cut else ""
+    result.print(f"true value: {number(answer.true_value)}{clipped}")
+    if trial.repeat is not None:
+        error = number(answer.mean_absolute_error)
+        result.print(f"mean absolute error of {several(trial.repeat, 'answer')}: {error}")
 
 
 def _print_value(answer: Answer) -> None:

@@ -42,7 +42,13 @@ class GroupOptions:
         str, option(GROUPS, "--graph", "topcell, likely, noisy, hybrid, secure, or exact (with --evaluate)", "NAME")
     ] = "topcell"
     threshold: Annotated[
-        float, option(GROUPS, "--threshold", "for noisy and exact: join owners whose similarity is above R", "R")
+        float,
+        option(
+            GROUPS,
+            "--threshold",
+            "for likely, noisy, hybrid, secure and exact: join owners similar above R; --evaluate judges by it",
+            "R",
+        ),
     ] = 0.5
     estimate: Annotated[str, option(GROUPS, "--estimate", "for noisy: thresholded, debiased or raw", "NAME")] = (
         "thresholded"
@@ -53,7 +59,12 @@ class GroupOptions:
     ] = None
     false_cells: Annotated[
         float,
-        option(GROUPS, "--false-cells", "cells per owner that noise alone may fill, for topcell and thresholded", "Q"),
+        option(
+            GROUPS,
+            "--false-cells",
+            "cells per owner that noise alone may fill, for topcell, likely and thresholded",
+            "Q",
+        ),
     ] = 0.1
     misplaced: Annotated[
         float, option(GROUPS, "--misplaced", "for likely: the share of owners that may be in a wrong group", "SHARE")

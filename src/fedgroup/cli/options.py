@@ -52,6 +52,10 @@ class RangeOptions:
     near: Annotated[Name, option(WHERE, "--near", "centre of a circle", "X,Y")] = None
     within: Annotated[float | None, option(WHERE, "--within", "its radius; metres for lon/lat", "R")] = None
     rectangle: Annotated[Name, option(WHERE, "--rectangle", "a rectangle", "W,S,E,N")] = None
+    across_antimeridian: Annotated[
+        bool,
+        flag(WHERE, "--across-antimeridian", "lon/lat: the rectangle goes east from W over 180 degrees to E, W > E"),
+    ] = False
     polygon: Annotated[File, option(WHERE, "--polygon", "GeoJSON file with one polygon", "FILE")] = None
     since: Annotated[Name, option(WHERE, "--since", "from this time on (ISO, or seconds since 1970)", "T")] = None
     until: Annotated[Name, option(WHERE, "--until", "before this time", "T")] = None
@@ -157,7 +161,9 @@ class TrialOptions:
     repeat: Annotated[
         int | None, option(EVALUATION, "--repeat", "N fresh answers, each charged; 'value' is the first", "N")
     ] = None
-    evaluate: Annotated[bool, flag(EVALUATION, "--evaluate", "add the true value; the ledger notes it")] = False
+    evaluate: Annotated[
+        bool, flag(EVALUATION, "--evaluate", "add the true value, and the one after clipping; the ledger notes it")
+    ] = False
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,16 @@ def parse_numbers(text: str, count: int, *, name: str, form: str) -> list[float]
 
 
 def parse_domain(text: str | None, *, lonlat: bool) -> Box | None:
-    """Return the domain; in degrees, an east side west of the west side lies across the antimeridian."""
+    """Return the domain; in degrees, one across the antimeridian has an east side above 180."""
     from fedgroup.space import Box
 
     if text is None:
         return None
     west, south, east, north = parse_numbers(text, 4, name="--domain", form="W,S,E,N")
-    return Box(west, south, east + 360 if lonlat and east <= west else east, north)
+    if not (west < east and south < north):
+        across = "; across the antimeridian the east side is above 180, as in 170,-20,190,20" if lonlat else ""
+        raise InvalidInput(f"--domain takes W,S,E,N with W < E and S < N, got {text}{across}")
+    return Box(west, south, east, north)
 
 
 def parse_grid(text: str) -> tuple[int, int]:
@@ -44,20 +47,36 @@ def parse_grid(text: str) -> tuple[int, int]:
 
 def parse_range(options: RangeOptions, *, lonlat: bool) -> Range:
     """Return the one range that was asked for."""
-    from fedgroup.space import Circle, Rectangle
+    from fedgroup.space import Circle
 
     circle = options.near is not None or options.within is not None
     if [circle, options.rectangle is not None, options.polygon is not None].count(True) != 1:
         raise InvalidQuery("ask about one range: --near X,Y --within R, or --rectangle W,S,E,N, or --polygon FILE")
+    if options.across_antimeridian and not (options.rectangle and lonlat):
+        raise InvalidQuery("--across-antimeridian goes with a --rectangle in degrees")
     if options.rectangle is not None:
-        west, south, east, north = parse_numbers(options.rectangle, 4, name="--rectangle", form="W,S,E,N")
-        return Rectangle(west, south, east + 360 if lonlat and east <= west else east, north)
+        return _rectangle(options.rectangle, lonlat=lonlat, across=options.across_antimeridian)
     if options.polygon is not None:
         return _polygon(options.polygon)
     if options.near is None or options.within is None:
         raise InvalidQuery("a circle needs both --near X,Y and --within R")
     x, y = parse_numbers(options.near, 2, name="--near", form="X,Y")
     return Circle(x, y, options.within)
+
+
+def _rectangle(text: str, *, lonlat: bool, across: bool) -> Range:
+    from fedgroup.space import Rectangle
+
+    west, south, east, north = parse_numbers(text, 4, name="--rectangle", form="W,S,E,N")
+    if across:
+        if not (-180 <= east < west <= 180 and south < north):
+            form = "W,S,E,N with W > E and S < N, such as 170,-20,-170,20"
+            raise InvalidQuery(f"with --across-antimeridian, --rectangle takes {form}; got {text}")
+        return Rectangle.across_antimeridian(west, south, east, north)
+    if not (west < east and south < north):
+        hint = "; if it crosses the antimeridian, say --across-antimeridian" if lonlat and east < west else ""
+        raise InvalidQuery(f"--rectangle takes W,S,E,N with W < E and S < N, got {text}{hint}")
+    return Rectangle(west, south, east, north)
 
 
 def parse_time(text: str | None) -> str | float | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from fedgroup.messages import RangeQuery
-from fedgroup.owner.counting import contributing, count_vectors, partial_answers
+from fedgroup.owner.counting import contributing, count_vectors, in_range, partial_answers
 from fedgroup.owner.records import Records
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.similarity import cosine_graph
@@ -27,8 +28,30 @@ def exact_graph(vectors: npt.NDArray[np.int32], *, threshold: float) -> Similari
     return cosine_graph(vectors, threshold=threshold)
 
 
-def true_value(records: Records, query: RangeQuery, public_map: PublicMap, *, most: int | None) -> float | None:
-    """Return the exact answer under the same clipping and rounding; None for the mean of nothing."""
+def truths(records: Records, query: RangeQuery, public_map: PublicMap, *, most: int | None) -> dict[str, float | None]:
+    """Return both true values of a question, under the names that answers give them."""
+    return {
+        "true_value": true_value(records, query, public_map),
+        "true_value_clipped": clipped_value(records, query, public_map, most=most),
+    }
+
+
+def true_value(records: Records, query: RangeQuery, public_map: PublicMap) -> float | None:
+    """Return what the records inside the domain say, nothing cut or rounded; None for the mean of nothing."""
+    inside = contributing(records, public_map)
+    found = in_range(inside, query, public_map)
+    if query.measure is None:
+        return int(np.count_nonzero(found))
+    values = inside.attribute(query.measure.attribute)[found]
+    present = values[~np.isnan(values)]
+    total = math.fsum(present)
+    if query.kind == "sum":
+        return total
+    return total / len(present) if len(present) else None
+
+
+def clipped_value(records: Records, query: RangeQuery, public_map: PublicMap, *, most: int | None) -> float | None:
+    """Return what noise is added to: values cut to the clip range and rounded, of each owner `most` records at most."""
     parts = partial_answers(contributing(records, public_map, most=most), query, public_map)
     totals = {part: int(values.sum()) for part, values in parts.items()}
     if query.measure is None:

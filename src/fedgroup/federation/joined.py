@@ -199,8 +199,8 @@ class Federation:
         if exact or evaluate:
             require_evaluation(private=self.private)
         answer = self._exact_answer(query, how) if exact else self._stored_or_new(query, how, details)
-        if evaluate:
-            answer = replace(answer, true_value=answer.value if exact else self._truth(query), private=False)
+        if evaluate and not exact:
+            answer = replace(answer, **self._truths(query), private=False)
         return replace(answer, seconds=time.perf_counter() - started)
 
     def count_many(
@@ -315,12 +315,13 @@ class Federation:
             private=self.private and how.private and repeat == 1,
             asked_at=self.ledger.now(),
             charged=float(cost),
-            notes=self._notes(query, how),
+            notes=(*self._notes(query, how), *readings[0].notes),
             values=tuple(reading.value for reading in readings) if repeat > 1 else (),
         )
 
     def _exact_answer(self, query: RangeQuery, how: Method) -> Answer:
-        value = self._truth(query)
+        truths = self._truths(query)
+        value = truths["true_value_clipped"]
         interval = (value, value) if value is not None else (query.measure.bounds if query.measure else (0.0, 0.0))
         return Answer(
             kind=query.kind,
@@ -334,14 +335,15 @@ class Federation:
             private=False,
             asked_at=self.ledger.now(),
             notes=self._notes(query, how),
+            **truths,
         )
 
-    def _truth(self, query: RangeQuery) -> float | None:
-        """Return the true value, which is not private; that it was asked for is in the ledger first."""
-        from fedgroup.evaluation.truth import true_value
+    def _truths(self, query: RangeQuery) -> dict[str, Any]:
+        """Return the true values, which are not private; that they were asked for is in the ledger first."""
+        from fedgroup.evaluation.truth import truths
 
         self.ledger.charge([evaluation_of(f"{question(query)}, the true value")])
-        return true_value(self._records, query, self.map, most=self.protection.max_records)
+        return truths(self._records, query, self.map, most=self.protection.max_records)
 
     def _charges(self, query: RangeQuery, how: Method, times: int) -> Sequence[Charge]:
         return charges_of(query, how, times=times, protection=self.protection)

@@ -13,7 +13,7 @@ import numpy as np
 from fedgroup.cluster.graphs import Folder as Folder
 from fedgroup.cluster.graphs import joining
 from fedgroup.data.plans import Plan
-from fedgroup.epsilon import NOTHING, Epsilon
+from fedgroup.epsilon import NOTHING, Epsilon, weak_notes
 from fedgroup.errors import InvalidInput
 from fedgroup.federation.masks import MaskRoom, with_cohorts
 from fedgroup.federation.price import unlisted
@@ -69,7 +69,9 @@ class Planner:
         """Return a plan made with these settings; an executor's workers compute the graph, from files in `shared`."""
         grid = grid if isinstance(grid, Grid) else self._map.grid(*grid)
         if grid.box != self._map.domain:
-            raise InvalidInput(f"the grid must cut the domain {self._map.domain.sides}, got one of {grid.box.sides}")
+            raise InvalidInput(
+                f"the grid must cut the domain {self._map.domain.written}, got one of {grid.box.written}"
+            )
         if settings.graph in COMPARED:
             require_comparable(len(self._records.owners))
         if executor is not None:
@@ -77,6 +79,7 @@ class Planner:
         join = joining(executor, shared=shared)
         plan_id = secrets.token_hex(16)
         grouping = self._grouping(settings, grid, epsilon, plan_id, join)
+        grouping = replace(grouping, notes=(*grouping.notes, *weak_notes(grouping.epsilon)))
         if settings.leftovers == "cohort":
             mixed = with_cohorts(grouping.partition, size=settings.cohort_size, seed=self._masks.seed)
             grouping = replace(grouping, partition=mixed)

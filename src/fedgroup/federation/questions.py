@@ -32,7 +32,7 @@ class Details(TypedDict, total=False):
                 the time window [since, until)
     fresh       ask anew and pay anew, even if the same question was asked before
     repeat      evaluation: that many fresh answers, each paid for
-    evaluate    evaluation: add the true value, which is not private
+    evaluate    evaluation: add the true values, as the data are and after clipping, which are not private
     """
 
     method: str | None

@@ -284,7 +284,7 @@ class LiveProvider:
             private=True,
             asked_at=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
             charged=cost,
-            notes=notes_of(roster - tally.heard, tally),
+            notes=(*notes_of(roster - tally.heard, tally), *reading.notes),
             refused=tally.reasons,
             delta=tally.delta,
         )

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidQuery, ProtocolViolation
+from fedgroup.errors import InvalidQuery, ProtocolViolation, written
 from fedgroup.space import Grid, Range
 
 Kind = Literal["count", "sum", "avg"]
@@ -43,14 +43,15 @@ class Measure:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.clip) and self.clip > 0):
-            raise InvalidQuery(f"clip must be a number greater than 0, got {self.clip}")
+            raise InvalidQuery(f"clip must be a number greater than 0, got {written(self.clip)}")
         if self.resolution is None:
             object.__setattr__(self, "resolution", float(10.0 ** (math.floor(math.log10(self.clip)) - 3)))
         if not (math.isfinite(self.step_value) and self.step_value > 0):
-            raise InvalidQuery(f"resolution must be a number greater than 0, got {self.resolution}")
+            raise InvalidQuery(f"resolution must be a number greater than 0, got {written(self.resolution)}")
         if not 1 <= self.units <= MOST_UNITS:
             raise InvalidQuery(
-                f"clip / resolution must lie between 1 and {MOST_UNITS:,}, got {self.clip:g} / {self.resolution:g}"
+                f"clip / resolution must lie between 1 and {MOST_UNITS:,}, "
+                f"got {written(self.clip)} / {written(self.resolution)}"
             )
 
     @property
@@ -225,7 +226,9 @@ class Answer:
 
     `refused` tells how many of the owners that are missing refused, by the reason they gave; `absent` how many of them
     were here before, or belong to the plan, and are away. `delta` is the chance that epsilon does not hold at all:
-    that the random mask graph of some large group came out badly; 0 where no group has one.
+    that the random mask graph of some large group came out badly; 0 where no group has one. For evaluation only:
+    `true_value` is what the data say, `true_value_clipped` the same after clipping and rounding, which is what noise is
+    added to.
     """
 
     kind: Kind
@@ -248,10 +251,19 @@ class Answer:
     stored: bool = False
     values: tuple[float | None, ...] = ()
     true_value: float | None = None
+    true_value_clipped: float | None = None
     notes: tuple[str, ...] = field(default=())
     refused: Mapping[str, int] = field(default_factory=dict, hash=False)
     absent: int = 0
     delta: float = 0.0
+
+    @property
+    def mean_absolute_error(self) -> float | None:
+        """How far the answers are from the true value on average, for evaluation; answers without a value left out."""
+        values = [value for value in self.values or (self.value,) if value is not None]
+        if self.true_value is None or not values:
+            return None
+        return math.fsum(abs(value - self.true_value) for value in values) / len(values)
 
 
 @dataclass(frozen=True)

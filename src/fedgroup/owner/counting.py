@@ -50,7 +50,7 @@ def partial_answers(records: Records, query: RangeQuery, public_map: PublicMap) 
 
 def found_units(records: Records, query: RangeQuery, public_map: PublicMap) -> tuple[Codes, dict[str, Ints]]:
     """Return the owner of each record in range, and what it adds to every part of the answer, in whole units."""
-    rows = np.flatnonzero(_in_range(records, query, public_map))
+    rows = np.flatnonzero(in_range(records, query, public_map))
     code = records.code[rows]
     if query.measure is None:
         return code, {"count": np.ones(len(code), dtype=np.int64)}
@@ -63,7 +63,7 @@ def found_units(records: Records, query: RangeQuery, public_map: PublicMap) -> t
 def total_units(records: Records, query: RangeQuery, public_map: PublicMap) -> dict[str, int]:
     """Return what all records in range together add to every part of the answer, in whole units."""
     if query.measure is None:
-        return {"count": int(np.count_nonzero(_in_range(records, query, public_map)))}
+        return {"count": int(np.count_nonzero(in_range(records, query, public_map)))}
     return {part: int(values.sum()) for part, values in found_units(records, query, public_map)[1].items()}
 
 
@@ -93,7 +93,7 @@ def sum_by(label: npt.NDArray[np.int32], values: Ints, labels: int) -> Ints:
     return sums
 
 
-def _in_range(records: Records, query: RangeQuery, public_map: PublicMap) -> npt.NDArray[np.bool_]:
+def in_range(records: Records, query: RangeQuery, public_map: PublicMap) -> npt.NDArray[np.bool_]:
     """Tell for each record whether it lies in the range and the time window."""
     chosen = public_map.contains(query.range, records.x, records.y)
     if query.since is not None or query.until is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from fedgroup.errors import InvalidInput
+from fedgroup.errors import InvalidInput, written
 from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.similarity import Estimate
 
@@ -50,16 +50,16 @@ class GroupingSettings:
         if self.algorithm is not None:
             _require_one_of("algorithm", self.algorithm, ALGORITHMS)
         if not 0 <= self.threshold < 1:
-            raise InvalidInput(f"threshold must be at least 0 and below 1, got {self.threshold}")
+            raise InvalidInput(f"threshold must be at least 0 and below 1, got {written(self.threshold)}")
         self._require_band()
         self._require_device()
         if self.cohort_size < 2:
             raise InvalidInput(f"a cohort has at least 2 members, got {self.cohort_size}")
         _require_one_of("leftovers", self.leftovers, ("alone", "cohort"))
         if not 0 < self.false_cells < float("inf"):
-            raise InvalidInput(f"false-cells must be a number greater than 0, got {self.false_cells}")
+            raise InvalidInput(f"false-cells must be a number greater than 0, got {written(self.false_cells)}")
         if not 0 <= self.misplaced <= 1:
-            raise InvalidInput(f"misplaced is a share of the owners, from 0 to 1, got {self.misplaced}")
+            raise InvalidInput(f"misplaced is a share of the owners, from 0 to 1, got {written(self.misplaced)}")
 
     def _require_band(self) -> None:
         """Refuse what only compared graphs take, and limits out of order."""
@@ -70,7 +70,7 @@ class GroupingSettings:
         lower = self.threshold if self.lower is None else self.lower
         upper = self.threshold if self.upper is None else self.upper
         if not -1 <= lower <= self.threshold <= upper <= 1:
-            given = f"{lower}, {self.threshold}, {upper}"
+            given = ", ".join(map(written, (lower, self.threshold, upper)))
             raise InvalidInput(f"-1 <= lower <= threshold <= upper <= 1 must hold, got {given}")
         if self.comparisons is not None and self.comparisons < 0:
             raise InvalidInput(f"comparisons must be at least 0, got {self.comparisons}")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.errors import InvalidInput
+from fedgroup.errors import InvalidInput, written
 from fedgroup.messages import Labels, Partition
 from fedgroup.secure.mask_graph import mask_edges
 from fedgroup.secure.masking import Ints, Positions, Secrets, Words, masked, pair_masks, round_context
@@ -42,7 +42,7 @@ class MaskSettings:
         if not isinstance(self.colluders, int) or self.colluders < 1:
             raise InvalidInput(f"colluders must be at least 1: a member knows its own noise; got {self.colluders}")
         if not 0 <= self.dropouts < 1:
-            raise InvalidInput(f"dropouts is a share of the members from 0 to below 1, got {self.dropouts}")
+            raise InvalidInput(f"dropouts is a share of the members from 0 to below 1, got {written(self.dropouts)}")
 
     def __str__(self) -> str:
         return f"masked against {self.colluders} colluding and {self.dropouts:.0%} silent members of a group"

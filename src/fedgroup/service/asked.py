@@ -46,12 +46,15 @@ class CircleAsked(_Strict):
 
 
 class RectangleAsked(_Strict):
-    """The places in [west, east) x [south, north); in degrees, an east side west of the west side is beyond 180."""
+    """The places in [west, east) x [south, north)."""
 
     west: float
     south: float
     east: float
     north: float
+    across_antimeridian: bool = Field(
+        False, description="in degrees: it goes east from west over 180 degrees to east, which is less than west"
+    )
 
 
 class QuestionAsked(_Strict):
@@ -61,7 +64,7 @@ class QuestionAsked(_Strict):
     circle: CircleAsked | None = None
     rectangle: RectangleAsked | None = None
     polygon: dict[str, Any] | None = Field(None, description=_POLYGON)
-    epsilon: float = Field(gt=0, le=1_000_000, description="what the answer may cost every owner, and its user")
+    epsilon: float = Field(ge=1e-9, le=1_000_000, description="what the answer may cost every owner, and its user")
     attribute: str | None = Field(None, min_length=1, max_length=MOST_TEXT, description="for sum and avg")
     clip: float | None = Field(None, gt=0, description="for sum and avg: values are cut to [0, clip]")
     signed: bool = Field(False, description="cut to [-clip, clip] instead")
@@ -81,7 +84,7 @@ class PlanAsked(_Strict):
     Columns, rows, graph and leftovers are those of the provider's file where they are not said.
     """
 
-    epsilon: float = Field(gt=0, le=1_000_000, description="what grouping costs every owner, and the operator")
+    epsilon: float = Field(ge=1e-9, le=1_000_000, description="what grouping costs every owner, and the operator")
     columns: int | None = Field(None, ge=1, le=MOST_SIDE, description="of the grid that owners are compared on")
     rows: int | None = Field(None, ge=1, le=MOST_SIDE)
     mode: Literal["masked", "trusted"] = "masked"
@@ -153,9 +156,16 @@ def _range(asked: QuestionAsked, public_map: PublicMap) -> Range:
     if asked.circle is not None:
         return Circle(asked.circle.x, asked.circle.y, asked.circle.radius)
     if asked.rectangle is not None:
-        west, south, east, north = asked.rectangle.model_dump().values()
-        return Rectangle(west, south, east + 360 if public_map.lonlat and east <= west else east, north)
+        return _rectangle(asked.rectangle, public_map)
     return range_from_geojson(_text(asked.polygon))
+
+
+def _rectangle(asked: RectangleAsked, public_map: PublicMap) -> Rectangle:
+    if not asked.across_antimeridian:
+        return Rectangle(asked.west, asked.south, asked.east, asked.north)
+    if not public_map.lonlat:
+        raise InvalidQuery("across_antimeridian is for federations in degrees")
+    return Rectangle.across_antimeridian(asked.west, asked.south, asked.east, asked.north)
 
 
 def _text(polygon: dict[str, Any] | None) -> str:

@@ -14,6 +14,8 @@ from fedgroup.storage.provider_state import Question, User
 
 Number = int | float
 
+_EVALUATION = ("values", "true_value", "true_value_clipped")
+
 
 class _Shown(BaseModel):
     model_config = ConfigDict(frozen=True)
@@ -233,5 +235,5 @@ class ProblemShown(BaseModel):
 
 def answer_facts(answer: Answer) -> dict[str, Any]:
     """Return an answer in plain values, without what belongs to evaluation."""
-    facts = {name: value for name, value in asdict(answer).items() if name not in ("values", "true_value")}
+    facts = {name: value for name, value in asdict(answer).items() if name not in _EVALUATION}
     return facts | {"interval": list(answer.interval), "notes": list(answer.notes), "refused": dict(answer.refused)}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.errors import InvalidInput
+from fedgroup.errors import InvalidInput, written
 
 MOST_CELLS = 1_000_000
 LARGEST_COORDINATE = 1e150
@@ -29,12 +29,17 @@ class Box:
     def __post_init__(self) -> None:
         become_floats(self, refusal=InvalidInput)
         if not (self.west < self.east and self.south < self.north):
-            raise InvalidInput(f"a box needs west < east and south < north, got {self.sides}")
+            raise InvalidInput(f"a box needs west < east and south < north, got {self.written}")
 
     @property
     def sides(self) -> tuple[float, float, float, float]:
         """West, south, east, north."""
         return (self.west, self.south, self.east, self.north)
+
+    @property
+    def written(self) -> str:
+        """The sides as people write them: 0,0,20000,20000."""
+        return ",".join(written(side) for side in self.sides)
 
     @property
     def width(self) -> float:
@@ -67,7 +72,9 @@ class Grid:
         if self.cells > MOST_CELLS:
             raise InvalidInput(f"a grid has at most {MOST_CELLS:,} cells, got {self.columns}x{self.rows}")
         if not (np.all(np.diff(self.x_edges) > 0) and np.all(np.diff(self.y_edges) > 0)):
-            raise InvalidInput(f"the box {self.box.sides} is too small to be cut into {self.columns}x{self.rows} cells")
+            raise InvalidInput(
+                f"the box {self.box.written} is too small to be cut into {self.columns}x{self.rows} cells"
+            )
 
     @property
     def cells(self) -> int:
@@ -106,7 +113,7 @@ def become_floats(shape: Any, *, refusal: type[InvalidInput]) -> None:
         value = getattr(shape, field.name)
         if not is_coordinate(value):
             kind = type(shape).__name__.lower()
-            raise refusal(f"the {field.name} of a {kind} must be a finite number (up to 1e150), got {value}")
+            raise refusal(f"the {field.name} of a {kind} must be a finite number (up to 1e150), got {written(value)}")
         object.__setattr__(shape, field.name, float(value))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from fedgroup.errors import InvalidInput, InvalidQuery
+from fedgroup.errors import InvalidInput, InvalidQuery, written
 from fedgroup.space import geodesy
 from fedgroup.space.box import Box, Grid
 from fedgroup.space.ranges import Circle, MultiPolygon, Polygon, Range, Rectangle
@@ -36,7 +36,7 @@ class PublicMap:
         if self.lonlat and not (-360 <= west < east <= 540 and east - west <= 360 and -90 <= south < north <= 90):
             raise InvalidInput(
                 "a lon/lat domain spans at most 360 degrees of longitude, between -360 and 540, "
-                f"and latitudes between -90 and 90, got {self.domain.sides}"
+                f"and latitudes between -90 and 90, got {self.domain.written}"
             )
 
     def grid(self, columns: int, rows: int) -> Grid:
@@ -71,7 +71,7 @@ class PublicMap:
         if not self._may_touch(asked):
             order = " (longitude comes first)" if self.lonlat else ""
             raise InvalidQuery(
-                f"the range lies outside the domain {self.domain.sides}; ask about a place inside it{order}; "
+                f"the range lies outside the domain {self.domain.written}; ask about a place inside it{order}; "
                 "nothing was spent"
             )
 
@@ -132,14 +132,18 @@ def _require_on_earth(asked: Range) -> None:
         case _:
             west, _, east, _ = asked.shape.bounds
     if not (west >= -360 and east <= 540):
-        raise InvalidQuery(f"longitudes of a range lie between -360 and 540 degrees, got {west:g} to {east:g}")
+        raise InvalidQuery(
+            f"longitudes of a range lie between -360 and 540 degrees, got {written(west)} to {written(east)}"
+        )
 
 
 def _require_circle_on_earth(asked: Circle) -> None:
     if not -90 <= asked.y <= 90:
-        raise InvalidQuery(f"the centre of a circle is longitude,latitude in degrees, got {asked.x:g},{asked.y:g}")
+        raise InvalidQuery(
+            f"the centre of a circle is longitude,latitude in degrees, got {written(asked.x)},{written(asked.y)}"
+        )
     if asked.radius > geodesy.LARGEST_RADIUS_M:
         raise InvalidQuery(
             f"a circle on the Earth has a radius of at most {geodesy.LARGEST_RADIUS_M:,.0f} m, "
-            f"got {asked.radius:,.0f}; ask for a rectangle instead"
+            f"got {written(asked.radius)}; ask for a rectangle instead"
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import shapely
 
-from fedgroup.errors import InvalidQuery
+from fedgroup.errors import InvalidQuery, written
 from fedgroup.space.box import Box, become_floats, is_coordinate
 
 Point = tuple[float, float]
@@ -34,7 +34,9 @@ class Circle:
     def __post_init__(self) -> None:
         become_floats(self, refusal=InvalidQuery)
         if self.radius < SMALLEST_RADIUS:
-            raise InvalidQuery(f"the radius of a circle must be greater than 0 (from 1e-150 on), got {self.radius}")
+            raise InvalidQuery(
+                f"the radius of a circle must be greater than 0 (from 1e-150 on), got {written(self.radius)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,22 @@ class Rectangle:
     def __post_init__(self) -> None:
         become_floats(self, refusal=InvalidQuery)
         if not (self.west < self.east and self.south < self.north):
+            given = _sides(self.west, self.south, self.east, self.north)
+            crosses = -180 <= self.east < self.west <= 180
+            hint = "; if it crosses the antimeridian, say so: Rectangle.across_antimeridian" if crosses else ""
+            raise InvalidQuery(f"a rectangle needs west < east and south < north, got {given}{hint}")
+
+    @classmethod
+    def across_antimeridian(cls, west: float, south: float, east: float, north: float) -> Rectangle:
+        """Return the rectangle that goes east from `west` over the antimeridian to `east`, all in degrees."""
+        sides = (west, south, east, north)
+        if all(map(is_coordinate, sides)) and not -180 <= east < west <= 180:
             raise InvalidQuery(
-                f"a rectangle needs west < east and south < north, "
-                f"got {self.west},{self.south},{self.east},{self.north}"
+                "a rectangle across the antimeridian has -180 <= east < west <= 180, such as 170,-20,-170,20, "
+                f"got {_sides(*sides)}"
             )
+        # what is no number is refused by the rectangle itself
+        return cls(west, south, east + 360 if is_coordinate(east) else east, north)
 
     @property
     def box(self) -> Box:
@@ -121,6 +135,10 @@ def canonical_range(asked: Range) -> list[Any]:
             return ["polygon", _spelled_once([asked])]
         case MultiPolygon(parts):
             return ["polygon", _spelled_once(parts)]
+
+
+def _sides(*sides: float) -> str:
+    return ",".join(written(side) for side in sides)
 
 
 def _without_minus_zero(*values: float) -> list[float]:

@@ -10,20 +10,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from fedgroup.epsilon import weak_notes
 from fedgroup.messages import ExpectedError, Measure, NoisyTotals, RangeQuery
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
 
 CONFIDENCE = 0.95
+
+NO_MEAN = (
+    "there is no mean: the noisy count is {count:.0f} where noise alone moves a count by up to {half:.0f}; "
+    "ask about a larger range, or with a larger epsilon"
+)
+WIDE_MEAN = (
+    "the interval is wide: the noisy count is {count:.0f}, and noise alone moves a count by up to {half:.0f}; "
+    "ask about a larger range, or with a larger epsilon"
+)
 
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A value and the interval that the noise leaves open; no value when the noise hides it."""
+    """A value and the interval that the noise leaves open; no value when the noise hides it.
+
+    `notes` say what the reader should know, made of what was asked and of noisy values only.
+    """
 
     value: float | None
     interval: Interval
+    notes: tuple[str, ...] = ()
 
 
 def read(query: RangeQuery, totals: NoisyTotals) -> Reading:
@@ -33,7 +47,9 @@ def read(query: RangeQuery, totals: NoisyTotals) -> Reading:
     part = query.parts[0]
     step = _step(query.measure) if part == "sum" else Fraction(1)
     low, high = _interval(totals, part, CONFIDENCE)
-    return Reading(_number(totals.parts[part], step), (_number(low, step), _number(high, step)))
+    return Reading(
+        _number(totals.parts[part], step), (_number(low, step), _number(high, step)), weak_notes(query.epsilon)
+    )
 
 
 def expect(
@@ -59,10 +75,19 @@ def _read_average(query: RangeQuery, totals: NoisyTotals) -> Reading:
     step = query.measure.step
     sums = tuple(float(Fraction(end) * step) for end in _interval(totals, "sum", each))
     counts = _interval(totals, "count", each)
+    notes = (*_small_count_notes(totals.parts["count"], counts), *weak_notes(query.epsilon))
     if totals.parts["count"] <= 0:
-        return Reading(None, bounds)
+        return Reading(None, bounds, notes)
     mean = float(Fraction(totals.parts["sum"]) * step / Fraction(totals.parts["count"]))
-    return Reading(_cut(mean, bounds), _quotients(sums, counts, bounds))
+    return Reading(_cut(mean, bounds), _quotients(sums, counts, bounds), notes)
+
+
+def _small_count_notes(count: float, interval: Interval) -> tuple[str, ...]:
+    """Return why a mean is missing, or hardly known: noise may halve the count it is divided by."""
+    half = interval[1] - count
+    if count > 2 * half:
+        return ()
+    return ((WIDE_MEAN if count > 0 else NO_MEAN).format(count=count, half=half),)
 
 
 def _quotients(sums: tuple[float, ...], counts: Interval, bounds: Interval) -> Interval:
