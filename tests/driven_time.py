@@ -36,6 +36,10 @@ class DrivenLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._now
 
+    def stand_still(self, seconds: float) -> None:
+        """Let time pass in which this loop does not run."""
+        self._now += seconds
+
     def run_in_executor(self, *work: Any) -> asyncio.Future[Any]:
         self._threads += 1
         done = super().run_in_executor(*work)

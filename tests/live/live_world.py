@@ -95,7 +95,7 @@ class World:
         self._running: dict[str, int] = {}
         self._cap = cap
         self._records_of = records_of
-        self._write(apart, {"seconds": 8.0, "cohort_size": owners, "dropouts": 0.2} | answers)
+        self._write(apart, {"seconds": PATIENCE_S, "cohort_size": owners, "dropouts": 0.2} | answers)
 
     # --- processes ----------------------------------------------------------------------------------------------------
 
