@@ -71,7 +71,7 @@ print(json.dumps(seen))
 
 
 def finished(process: subprocess.Popen[str], said: str | None = None) -> str:
-    output, _ = process.communicate(said, timeout=100)
+    output, _ = process.communicate(said, timeout=300)
     assert process.returncode == 0
     return output
 
