@@ -11,6 +11,7 @@ from functools import partial
 
 import pytest
 
+PATIENCE_S = 120.0
 COMMAND = [sys.executable, "-c", "from fedgroup.cli.main import main; main()"]
 ASK = ["--near", "10000,10000", "--within", "3000", "--epsilon", "0.3"]
 
@@ -47,7 +48,7 @@ def test_an_interrupt_exits_with_130_and_one_line(tmp_path):
         while not (tmp_path / "pictures").exists() and process.poll() is None:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out, err) == (130, "", "fedgroup: interrupted\n")
 
 

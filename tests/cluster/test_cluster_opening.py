@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from threading import current_thread, main_thread
 from typing import Any
@@ -56,7 +57,9 @@ def test_workers_with_another_fedgroup_are_refused(running: Any, monkeypatch: py
 
 
 def test_a_cluster_without_workers_is_refused(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(opening, "_PATIENCE_S", 5.0)
     running.scale(0)
+    while running.scheduler.workers:
+        time.sleep(0.02)
     with pytest.raises(InvalidInput, match="no workers"), opened(running.scheduler_address):
         pass

@@ -35,7 +35,7 @@ print(spent)
 """
 
 _KILLER = """
-import json, os, random, signal, sys, time
+import json, os, random, signal, sys
 from fedgroup.epsilon import Epsilon
 from fedgroup.privacy.budget import Charge
 from fedgroup.storage.sqlite import SQLiteLedger
@@ -44,20 +44,26 @@ path, releases, kills = sys.argv[1], sys.argv[2], int(sys.argv[3])
 ledger = SQLiteLedger(path)
 chance = random.Random(7)
 
-def spend():
+def spend(told):
     out = os.open(releases, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     while True:
         ledger.charge([Charge(Epsilon(1), "query", "?")])
         os.write(out, b"released\\n")
+        os.write(told, b".")
 
 seen = []
 for _ in range(kills):
+    heard, told = os.pipe()
     child = os.fork()
     if child == 0:
-        spend()
-    time.sleep(chance.uniform(0, 0.03))
+        spend(told)
+    for _ in range(chance.randrange(5)):  # so many releases, and a moment more, which is never the same
+        os.read(heard, 1)
+    sum(range(chance.randrange(100_000)))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
+    os.close(heard)
+    os.close(told)
     released = os.path.getsize(releases) // len("released\\n") if os.path.exists(releases) else 0
     seen.append((released, ledger.spent().nano, len(ledger.entries())))
 print(json.dumps(seen))
@@ -65,7 +71,7 @@ print(json.dumps(seen))
 
 
 def finished(process: subprocess.Popen[str], said: str | None = None) -> str:
-    output, _ = process.communicate(said, timeout=100)
+    output, _ = process.communicate(said, timeout=300)
     assert process.returncode == 0
     return output
 

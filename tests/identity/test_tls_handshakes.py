@@ -16,7 +16,7 @@ from fedgroup.identity.issuing import now
 from fedgroup.identity.tls import refresh
 from fedgroup.identity.tls import server_context as context_of_anyone
 
-SECONDS = 10
+SECONDS = 60
 
 
 @dataclass

@@ -22,7 +22,8 @@ from fedgroup.live.trial import make_trial
 from fedgroup.service.client import Client, connect
 
 COMMAND = str(Path(sys.executable).with_name("fedgroup"))
-PATIENCE_S = 90.0
+PATIENCE_S = 240.0
+"""How long what must happen may take, on a machine that has other things to do."""
 
 
 def program(name: str) -> str:

@@ -43,7 +43,6 @@ def test_a_federation_outlives_a_node_of_its_cluster(tmp_path: Path) -> None:
         ports = free_ports(3)
         words = cluster_words(roles, ports)
         nodes = [roles.start_server(f"node-{n}", words[n], ports[n]) for n in range(3)]
-        roles.rewrite(roles.trial.provider, {"seconds = 10.0": "seconds = 3.0"})
         roles.point_provider_at(ports[0], embedded=False)
         provider, url = roles.start_provider()
         files = roles.trial.owners
@@ -55,11 +54,11 @@ def test_a_federation_outlives_a_node_of_its_cluster(tmp_path: Path) -> None:
 
             assert [heard(method) for method in ("dp", "cohorts")] == [6, 6]
             nodes[2].end()
-            assert heard("dp") == 4
+            eventually(lambda: heard("dp") == 4)  # nobody is left to tell that two are gone
             assert heard("dp") == 4
             before = len(owners[2].events("connected"))
             nodes[2] = roles.start_server("node-2", words[2], ports[2])
-            owners[2].wait_for(lambda: len(owners[2].events("connected")) == before + 2)
-            eventually(lambda: heard("dp") == 6, pause_s=1.0, seconds=20)
+            owners[2].wait_for(lambda: len(owners[2].events("connected")) >= before + 2)
+            eventually(lambda: heard("dp") == 6, pause_s=1.0)
             assert heard("cohorts") == 6
         assert [each.stop() for each in (*owners, provider)] == [0, 0, 0, 0]

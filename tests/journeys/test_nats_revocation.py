@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from journey_roles import Roles, broker_words, free_ports, run
+from journey_roles import PATIENCE_S, Roles, broker_words, free_ports, run
 
 from fedgroup.identity import Identity, Trust
 from fedgroup.live.trial import FEDERATION
@@ -18,7 +18,6 @@ from fedgroup.transport.packets import Will
 from fedgroup.transport.topics import PROVIDER, Topics
 
 TOPICS = Topics(FEDERATION)
-SOON_S = 15.0
 REVOKED = "owner-001"
 
 
@@ -56,7 +55,7 @@ async def connected(broker: Broker, name: str, heard: list[tuple[str, bytes]] | 
 
 
 async def until_heard(heard: list[tuple[str, bytes]], *message: object) -> None:
-    async with asyncio.timeout(SOON_S):
+    async with asyncio.timeout(PATIENCE_S):
         while message not in heard:
             await asyncio.sleep(0.02)
 
@@ -76,7 +75,7 @@ def test_a_revoked_owner_is_cut_off_and_the_others_go_on(tmp_path: Path) -> None
         told = await asyncio.to_thread(broker.write_anew)
         assert (told["owners"], list(told["left_out"])) == (["owner-000", "owner-002"], [REVOKED])
         broker.reload()
-        await asyncio.wait_for(revoked.end(), SOON_S)
+        await asyncio.wait_for(revoked.end(), PATIENCE_S)
         await until_heard(heard, TOPICS.presence(REVOKED), b"gone")
         with pytest.raises(OSError):
             await connected(broker, REVOKED)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from live_world import Nursery, World
+from live_world import PATIENCE_S, Nursery, World
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import ProtocolViolation, SiloUnavailable
@@ -145,7 +145,7 @@ async def _ended(task: asyncio.Task[None] | None) -> None:
 def city(tmp_path: Path) -> Callable[..., Any]:
     @asynccontextmanager
     async def opened(
-        owners: int = 6, *, seconds: float = 5.0, dropouts: float = 0.1, **policy: Any
+        owners: int = 6, *, seconds: float = PATIENCE_S, dropouts: float = 0.1, **policy: Any
     ) -> AsyncIterator[City]:
         hub, state = MemoryHub(), ProviderState(tmp_path / "provider.db")
         desk = Desk(hub.provider(), encode=encode, decode=decode, verify=believed)
@@ -156,7 +156,7 @@ def city(tmp_path: Path) -> Callable[..., Any]:
             found = City(LiveProvider(desk, settings, store=state), hub, state, tmp_path)
             for i in range(owners):
                 await found.add(f"owner-{i}", where=(3, 3) if i % 2 else (7, 7), **policy)
-            assert await desk.until_present(owners, 5)
+            assert await desk.until_present(owners, PATIENCE_S)
             try:
                 yield found
             finally:

@@ -28,6 +28,7 @@ from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.transport.backoff import Backoff
 from fedgroup.transport.mqtt import MqttOwnerLink
+from fedgroup.transport.pulse import Pulse
 
 
 def owner_dies(at: str, once: Path) -> None:
@@ -121,6 +122,12 @@ def _put(kind: type, **functions: Callable[..., Any]) -> None:
 def comes_back_at_once() -> None:
     """Make links of this process wait a moment only before they connect again, however often they had to."""
     Backoff.wait_s = lambda *_: 0.1  # type: ignore[method-assign]
+
+
+def sleeps(file: Path) -> None:
+    """Make this process find, whenever it looks, that it slept for the seconds that a file holds at that moment."""
+    awake = Pulse.now
+    Pulse.now = staticmethod(lambda: awake() + float(file.read_text() or 0))  # type: ignore[method-assign]
 
 
 def clock_jumps(file: Path) -> None:

@@ -81,6 +81,8 @@ def _run(order: dict[str, Any]) -> int:
     words = order["words"]
     if order.get("clock"):
         live_faults.clock_jumps(Path(order["clock"]))
+    if order.get("slept"):
+        live_faults.sleeps(Path(order["slept"]))
     if order.get("dies"):
         (live_faults.owner_dies if words[0] == "owner" else live_faults.provider_dies)(
             order["dies"], Path(order["once"])

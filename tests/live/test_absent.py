@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from live_world import until
+from live_world import PATIENCE_S, until
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.live.desk import Desk
@@ -52,7 +52,7 @@ def test_an_owner_that_went_is_missing_whatever_the_method(city: Callable[..., A
             assert "2 owners that were here before are away; their records are not counted" in answer.notes
             await here.start(here.owners["owner-2"])
             await here.start(here.owners["owner-3"])
-            await here.provider.desk.until_present(6, 5)
+            await here.provider.desk.until_present(6, PATIENCE_S)
             assert told(await here.provider.ask(QUERY, method="dp", fresh=True)) == (6, 6, 0, 0)
 
     asyncio.run(story())
@@ -63,7 +63,7 @@ def test_an_answer_that_is_given_again_tells_who_is_away_now(city: Callable[...,
         async with city(2) as here:
             assert told(await here.provider.ask(QUERY, method="dp")) == (2, 2, 0, 0)
             await here.add("guest")
-            await here.provider.desk.until_present(3, 5)
+            await here.provider.desk.until_present(3, PATIENCE_S)
             await without(here, "guest")
             again = await here.provider.ask(QUERY, method="dp")
             assert (again.stored, told(again), again.notes.count(NOTE)) == (True, (3, 2, 1, 1), 1)
@@ -89,7 +89,7 @@ def test_a_provider_that_began_anew_misses_the_owners_of_its_plan(city: Callable
             await without(here, "owner-0")
             desk = Desk(here.hub.provider(), encode=encode, decode=decode, verify=believed)
             listening = asyncio.create_task(desk.listen())
-            assert await desk.until_present(3, 5)
+            assert await desk.until_present(3, PATIENCE_S)
             again = LiveProvider(desk, here.provider.settings, store=here.state)
             assert told(await again.ask(QUERY, method="dp")) == (4, 3, 1, 1)
             listening.cancel()
@@ -101,7 +101,7 @@ def test_a_paused_owner_is_missing_and_says_why(city: Callable[..., Any]) -> Non
     async def story() -> None:
         async with city(2) as here:
             await here.add("shy", paused=True)
-            await here.provider.desk.until_present(3, 5)
+            await here.provider.desk.until_present(3, PATIENCE_S)
             answer = await here.provider.ask(QUERY, method="dp")
             assert (told(answer), answer.refused) == ((3, 2, 1, 0), {"paused": 1})
 
@@ -114,7 +114,7 @@ def test_answers_say_whom_they_trust_as_they_came_about(city: Callable[..., Any]
             masked = await here.provider.ask(QUERY, method="mpc")
             assert masked.trust == MASKED
             await here.add("single", modes=())
-            await here.provider.desk.until_present(5, 5)
+            await here.provider.desk.until_present(5, PATIENCE_S)
             mixed = await here.provider.ask(QUERY, method="mpc")
             assert mixed.trust == f"{MASKED}; owners in no group add their own noise"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from live_world import World, count, eventually, until
+from live_world import PATIENCE_S, World, count, eventually, until
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.live.agreed import agreed_on
@@ -69,10 +69,10 @@ def test_an_owner_is_told_at_each_arrival_and_let_in_once_it_agrees(
             der = Keys("other").der
             for _ in range(2):
                 told = here.hub.owner("other", der, OTHER).received()
-                _, payload = await asyncio.wait_for(anext(told), 5)
+                _, payload = await asyncio.wait_for(anext(told), PATIENCE_S)
                 assert decode(payload, (Agreed,)) == Agreed(b"")
             here.hub.owner("other", der)
-            assert await here.provider.desk.until_present(2, 5)
+            assert await here.provider.desk.until_present(2, PATIENCE_S)
             assert here.provider.desk.differing == set()
 
     asyncio.run(story())

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from live_world import PATIENCE_S
 
 from fedgroup.errors import LedgerUnavailable
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.owner import run_owner
-
-PATIENCE_S = 10.0
 
 
 @dataclass
@@ -54,13 +53,14 @@ class Node:
 
 @dataclass
 class Link:
-    """One question, and what was sent."""
+    """One question, and what was sent: each word with whether the ledger was told to be on disk by then."""
 
-    sent: list[bytes] = field(default_factory=list)
+    ledger: Ledger
+    sent: list[tuple[bytes, bool]] = field(default_factory=list)
     waited_s: float = 0.0
 
     async def send(self, to: str, payload: bytes) -> None:
-        self.sent.append(payload)
+        self.sent.append((payload, self.ledger.free.is_set()))
 
     async def received(self) -> AsyncIterator[tuple[str, bytes]]:
         yield "provider", b"question"
@@ -82,14 +82,13 @@ def answering(node: Node, link: Link, flushing: Flushing, *, in_thread: bool = F
 @pytest.mark.parametrize("broken", [False, True])
 @in_a_loop
 async def test_nothing_leaves_before_the_ledger_is_on_disk(in_thread: bool, broken: bool) -> None:
-    node, link, flushing = Node(Ledger(broken=broken)), Link(), Flushing()
+    node, flushing = Node(Ledger(broken=broken)), Flushing()
+    link = Link(node.ledger)
     task = asyncio.create_task(answering(node, link, flushing, in_thread=in_thread))
     assert await asyncio.to_thread(node.ledger.reached.wait, PATIENCE_S)
-    await asyncio.sleep(0.05)
-    assert link.sent == []
     node.ledger.free.set()
     await asyncio.wait_for(task, PATIENCE_S)
-    assert link.sent == ([b"LedgerUnavailable"] if broken else [b"answer"])
+    assert link.sent == [(b"LedgerUnavailable" if broken else b"answer", True)]
     flushing.close()
 
 

@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
-from live_world import PRECISE, World, count, until
+from live_world import PATIENCE_S, PRECISE, World, count, until
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.identity import Identity, Trust
 from fedgroup.live.channels import OwnerChannel
 from fedgroup.live.running import RunningProvider, running_provider
-from fedgroup.messages.asked import Ask, Check
-from fedgroup.messages.said import Letter, Masked, Noisy, Presence, Ready
+from fedgroup.messages.asked import Ask, Check, Describe
+from fedgroup.messages.said import Letter, Masked, Noisy, Presence, Ready, Refused
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.secure.channel import HELLO
 from fedgroup.transport.codec import decode, encode
@@ -72,7 +72,7 @@ class Intruder:
             if payload.startswith(HELLO):
                 self.publish(self.channel.greeting(payload))
                 return
-            message = decode(self.channel.opened(payload), (Ask, Check))
+            message = decode(self.channel.opened(payload), (Ask, Check, Describe))
             self.heard.append(message)
             self._then(self, message)
 
@@ -133,7 +133,7 @@ def test_malformed_oversized_foreign_replayed_and_early_messages_change_nothing(
             assert set(world.all_spent().values()) == {0, 4 * PRECISE.nano}
             with suppress(OSError):  # one byte too many, and the broker hangs up
                 intruder.connection.publish(TOPICS.say(intruder.name), bytes(MOST_BYTES + 2_000))
-                await asyncio.wait_for(intruder.connection.end(), 5)
+                await asyncio.wait_for(intruder.connection.end(), PATIENCE_S)
             await until(lambda: intruder.name not in up.provider.desk.present)
             assert (await asked(up)).value == world.everybody - intruder.value
 
@@ -201,7 +201,10 @@ async def speak_for(intruder: Intruder, victim: str, round_id: bytes) -> None:
 def test_letters_of_strangers_and_under_other_names_reach_no_sum(world_of: Callable[..., World]) -> None:
     leaders: list[str] = []
 
-    def spam(intruder: Intruder, ask: Ask) -> None:
+    def spam(intruder: Intruder, ask: Ask | Describe) -> None:
+        if isinstance(ask, Describe):
+            intruder.say(Refused(ask.round, "mode"))
+            return
         for leader in leaders:
             for sealed in (b"", os.urandom(82), os.urandom(512)):
                 intruder.connection.publish(TOPICS.letter(leader, intruder.name), encode(Letter(ask.round, sealed)))
@@ -209,11 +212,11 @@ def test_letters_of_strangers_and_under_other_names_reach_no_sum(world_of: Calla
         intruder.say(Noisy(ask.round, [intruder.value], [0]))
 
     async def story() -> None:
-        world = world_of(5, seconds=2.0)
+        world = world_of(5)
         async with among_others(world, spam) as (up, intruder):
             plan = await up.provider.regroup(
                 GroupingSettings(), epsilon=Epsilon.of(20), grid=(2, 2), mode="trusted"
-            )  # the intruder does not describe itself, and so stays alone
+            )  # the intruder refuses to describe itself, and so stays alone
             assert plan.sizes() == [4]
             leaders.append(plan.groups[0].members[0])
             for _ in range(3):
@@ -230,7 +233,7 @@ def test_an_owner_that_says_ready_and_then_nothing_costs_a_second_round_and_no_w
     world_of: Callable[..., World],
 ) -> None:
     async def story() -> None:
-        world = world_of(5, seconds=1.5)
+        world = world_of(5)
         liar = world.names[4]
         async with running_provider(world.config) as up:
             world.start_owners(without=(liar,))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard
 from fedgroup.live.lapses import MOST_OWED, Lapses
@@ -61,7 +61,7 @@ async def asked(here: Any, method: str) -> tuple[int, int, float]:
 @pytest.mark.parametrize("method", ["cohorts", "fedgroup"])
 def test_a_silent_member_makes_its_group_pay_twice_once_only(method: str, city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(8, dropouts=0.3, seconds=0.6, cap=1e4) as here:
+        async with city(8, dropouts=0.3, cap=1e4) as here:
             await here.provider.regroup(GroupingSettings(), epsilon=ONE, grid=(2, 2))
             await here.provider.ask(QUERY, method=method)
             silent, books = Faltering(here.owners["owner-5"], "Go"), Books(here, "owner-5")
@@ -77,26 +77,26 @@ def test_a_silent_member_makes_its_group_pay_twice_once_only(method: str, city: 
                 assert (answer.heard, answer.missing, answer.groups) == (8, 0, 2 + noises)
                 assert books.rounds_paid() == {1}
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_an_owner_that_fails_in_its_group_only_is_put_to_the_test_more_and_more_rarely(
     city: Callable[..., Any],
 ) -> None:
     async def story() -> None:
-        async with city(8, dropouts=0.3, seconds=0.4, cap=1e4) as here:
+        async with city(8, dropouts=0.3, cap=1e4) as here:
             here.provider.settings.__dict__["cohort_size"] = 8
             await here.provider.ask(QUERY, method="cohorts")
             Faltering(here.owners["owner-5"], "Go")
             epsilons = [(await here.provider.ask(QUERY, method="cohorts", fresh=True)).epsilon for _ in range(9)]
             assert epsilons == [60, 30, 60, 30, 30, 60, 30, 30, 30]
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_a_group_that_is_too_small_without_it_is_formed_anew(city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(4, dropouts=0.0, seconds=0.6, cap=1e4) as here:
+        async with city(4, dropouts=0.0, cap=1e4) as here:
             await here.provider.ask(QUERY, method="mpc")
             silent = Faltering(here.owners["owner-2"], "Go")
             with pytest.raises(TooFewHeard):  # no member may be missing, so there is no second round
@@ -107,12 +107,12 @@ def test_a_group_that_is_too_small_without_it_is_formed_anew(city: Callable[...,
             answer = await here.provider.ask(QUERY, method="mpc", fresh=True)
             assert (answer.groups, answer.heard, answer.missing) == (1, 4, 0)
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_when_nobody_of_a_group_answers_the_line_is_to_blame(city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(4, dropouts=0.3, seconds=0.6, cap=1e4) as here:
+        async with city(4, dropouts=0.3, cap=1e4) as here:
             await here.provider.ask(QUERY, method="mpc")
             silent = [Faltering(owner, "Go") for owner in here.owners.values()]
             with pytest.raises(TooFewHeard, match="no owner answered"):
@@ -122,12 +122,12 @@ def test_when_nobody_of_a_group_answers_the_line_is_to_blame(city: Callable[...,
             answer = await here.provider.ask(QUERY, method="mpc", fresh=True)
             assert (answer.groups, answer.heard) == (1, 4)
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_the_error_to_expect_counts_who_is_asked_alone(city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(8, dropouts=0.3, seconds=0.6, cap=1e4) as here:
+        async with city(8, dropouts=0.3, cap=1e4) as here:
             here.provider.settings.__dict__["cohort_size"] = 8
             await here.provider.ask(QUERY, method="cohorts")
             Faltering(here.owners["owner-5"], "Go")
@@ -136,7 +136,7 @@ def test_the_error_to_expect_counts_who_is_asked_alone(city: Callable[..., Any])
             answer = await here.provider.ask(QUERY, method="cohorts", fresh=True)
             assert (groups, noises) == (answer.groups, pytest.approx(answer.noises))
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_what_is_owed_doubles_until_the_owner_answers_with_its_group_or_comes_anew() -> None:
@@ -161,7 +161,7 @@ def test_what_is_owed_doubles_until_the_owner_answers_with_its_group_or_comes_an
 
 def test_a_member_whose_masked_values_do_not_fit_spoils_one_question_only(city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(8, dropouts=0.3, seconds=0.6, cap=1e4) as here:
+        async with city(8, dropouts=0.3, cap=1e4) as here:
             await here.provider.ask(QUERY, method="mpc")
             node = here.owners["owner-5"].node
             usual, books = node.prepare, Books(here, "owner-5")
@@ -179,7 +179,7 @@ def test_a_member_whose_masked_values_do_not_fit_spoils_one_question_only(city: 
             assert await asked(here, "mpc") == (8, 0, 30)  # alone now, and with noise of its own
             assert books.rounds_paid() == {1}
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_an_owner_alone_is_told_how_long_it_is_waited_for(city: Callable[..., Any]) -> None:
@@ -201,7 +201,7 @@ def test_an_owner_alone_is_told_how_long_it_is_waited_for(city: Callable[..., An
                 await here.provider.ask(QUERY, method=method, fresh=True)
             assert [each.within_ms for each in asks if isinstance(each, Ask)] == [2_000, 1_000]
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 @pytest.mark.parametrize(("place", "within_ms"), [(0, 2_000), (1, 1_000)])
@@ -222,4 +222,4 @@ def test_members_of_trusted_groups_have_the_first_step_and_their_leader_has_both
             await here.provider.ask(QUERY, method="fedgroup")
             assert [each.within_ms for each in asks if isinstance(each, Ask)] == [within_ms]
 
-    asyncio.run(story())
+    in_driven_time(story())

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.provider.settings import GroupingSettings
 
@@ -42,7 +43,7 @@ def spent(here: Any, name: str) -> Epsilon:
 
 def test_who_was_too_late_gives_the_vector_it_paid_for_at_the_next_grouping(city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(6, seconds=0.3) as here:
+        async with city(6) as here:
             late = Late(here.owners["owner-4"])
             for _ in range(2):
                 assert (await regrouped(here)).sizes() == [3, 2]
@@ -53,19 +54,19 @@ def test_who_was_too_late_gives_the_vector_it_paid_for_at_the_next_grouping(city
             await regrouped(here)
             assert spent(here, "owner-4") == Epsilon.of(40)
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_another_grid_or_epsilon_is_another_vector(city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(6, seconds=0.3) as here:
+        async with city(6) as here:
             late = Late(here.owners["owner-4"])
             await regrouped(here)
             late.in_time()
             assert (await regrouped(here, Epsilon.of(25))).sizes() == [3, 3]
             assert spent(here, "owner-4") == Epsilon.of(45)
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_a_quiet_owner_is_waited_for_where_its_vector_costs_it(city: Callable[..., Any]) -> None:
@@ -82,4 +83,4 @@ def test_a_quiet_owner_is_waited_for_where_its_vector_costs_it(city: Callable[..
             owner.link.send = slowly
             assert (await regrouped(here)).sizes() == [3, 3]
 
-    asyncio.run(story())
+    in_driven_time(story())

@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from live_world import until
+
+from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Go, Leave, Seal
@@ -62,7 +65,7 @@ class Memory:
 
 def test_a_second_round_finds_the_groups_of_the_plan_its_question_began_with(city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(8, dropouts=0.3, seconds=2, cap=1000) as here:
+        async with city(8, dropouts=0.3, cap=1000) as here:
             memory = Memory(here)
             await regrouped(here)
             slow = silent_in_the_first_round(here.owners["owner-3"].node)
@@ -75,10 +78,9 @@ def test_a_second_round_finds_the_groups_of_the_plan_its_question_began_with(cit
             others = [name for name in here.owners if name != "owner-3"]
             assert (answer.heard, answer.missing, answer.refused) == (7, 1, {})
             assert abs(answer.value - here.true_count(QUERY, others)) <= 2
-            await asyncio.sleep(0.05)
-            assert memory.sizes() == {1}
+            await until(lambda: memory.sizes() == {1})
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_a_plan_that_no_question_uses_is_left_at_once(city: Callable[..., Any]) -> None:
@@ -87,10 +89,9 @@ def test_a_plan_that_no_question_uses_is_left_at_once(city: Callable[..., Any]) 
             memory = Memory(here)
             for _ in range(3):
                 await regrouped(here)
-            await asyncio.sleep(0.05)
-            assert memory.sizes() == {1}
+            await until(lambda: memory.sizes() == {1})
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_questions_and_new_plans_at_once_lose_nobody(city: Callable[..., Any]) -> None:
@@ -110,4 +111,4 @@ def test_questions_and_new_plans_at_once_lose_nobody(city: Callable[..., Any]) -
             done.set()
             await asyncio.gather(*asking)
 
-    asyncio.run(story())
+    in_driven_time(story())

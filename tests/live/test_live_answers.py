@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from live_world import PATIENCE_S
 
+from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, TooFewHeard
 from fedgroup.messages import RangeQuery
@@ -62,7 +64,7 @@ def test_owners_that_opted_in_are_compared_securely(graph: str, city: Callable[.
     async def story() -> None:
         async with city(6, comparisons=20) as here:
             await here.add("shy", where=(3, 3))
-            await here.provider.desk.until_present(7, 5)
+            await here.provider.desk.until_present(7, PATIENCE_S)
             settings = GroupingSettings(graph=graph)
             plan = await here.provider.regroup(settings, epsilon=Epsilon.of(0.05), grid=(2, 2))
             assert plan.sizes() == [3, 3]
@@ -120,7 +122,7 @@ def test_missing_owners_are_counted_and_not_extrapolated(city: Callable[..., Any
 
 def test_a_masked_group_goes_on_without_a_few_and_is_formed_anew_without_more(city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(10, dropouts=0.2, seconds=3) as here:
+        async with city(10, dropouts=0.2) as here:
             here.provider.settings.__dict__["cohort_size"] = 10
             assert (await here.provider.ask(count(), method="cohorts")).heard == 10
             for name in ("owner-1", "owner-2"):
@@ -138,7 +140,7 @@ def test_a_masked_group_goes_on_without_a_few_and_is_formed_anew_without_more(ci
 
 def test_a_group_spoilt_in_the_middle_is_run_once_more_and_charged_again(city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(6, dropouts=0.2, seconds=3) as here:
+        async with city(6, dropouts=0.2) as here:
             here.provider.settings.__dict__["cohort_size"] = 6
             await here.provider.ask(count(), method="cohorts")
             node = here.owners["owner-5"].node
@@ -158,7 +160,7 @@ def test_a_group_spoilt_in_the_middle_is_run_once_more_and_charged_again(city: C
             assert answer.epsilon == pytest.approx(60)
             assert here.owners["owner-0"].ledger.spent() == Epsilon.of(90)
 
-    run(story())
+    in_driven_time(story())
 
 
 def test_the_same_question_is_free_until_somebodys_data_changes(city: Callable[..., Any]) -> None:
@@ -198,7 +200,7 @@ def test_exhausted_owners_refuse_and_count_as_missing(city: Callable[..., Any]) 
     async def story() -> None:
         async with city(3, cap=1.0) as here:
             await here.add("poor", cap=0.1)
-            await here.provider.desk.until_present(4, 5)
+            await here.provider.desk.until_present(4, PATIENCE_S)
             answer = await here.provider.ask(count(Epsilon.of(0.6)), method="dp")
             assert (answer.heard, answer.missing) == (3, 1)
             with pytest.raises(TooFewHeard):
@@ -213,7 +215,7 @@ def test_newcomers_are_alone_until_the_next_grouping(city: Callable[..., Any]) -
         async with city(8) as here:
             await here.provider.regroup(GroupingSettings(), epsilon=Epsilon.of(20), grid=(2, 2))
             await here.add("late")
-            await here.provider.desk.until_present(9, 5)
+            await here.provider.desk.until_present(9, PATIENCE_S)
             answer = await here.provider.ask(count())
             assert (answer.groups, answer.heard) == (3, 9)
 
@@ -228,7 +230,7 @@ def test_an_owner_that_restarts_is_taken_into_its_group_again(city: Callable[...
             await here.kill("owner-3")
             owner.node = here.node(owner.keys, owner.silo, owner.ledger, {})
             await here.start(owner)
-            await here.provider.desk.until_present(8, 5)
+            await here.provider.desk.until_present(8, PATIENCE_S)
             answer = await here.provider.ask(count())
             assert (answer.groups, answer.heard, answer.missing) == (2, 8, 0)
             assert owner.ledger.spent() == Epsilon.of(50)
@@ -253,7 +255,7 @@ def test_owners_that_refuse_a_group_stay_alone(city: Callable[..., Any]) -> None
     async def story() -> None:
         async with city(5) as here:
             await here.add("shy", modes=())
-            await here.provider.desk.until_present(6, 5)
+            await here.provider.desk.until_present(6, PATIENCE_S)
             answer = await here.provider.ask(count(), method="mpc")
             assert (answer.groups, answer.heard) == (2, 6)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from live_world import PATIENCE_S, until
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
@@ -53,7 +54,7 @@ def test_a_federation_tells_what_happens_and_nothing_that_it_knows(city: Callabl
         async with city(0) as here:
             for number, count in enumerate(RECORDS):
                 await here.add(f"owner-{number}", count=count, cap=1e4, modes=("masked",) if number else ())
-            assert await here.provider.desk.until_present(len(RECORDS), 5)
+            assert await here.provider.desk.until_present(len(RECORDS), PATIENCE_S)
             grid = Grid(here.provider.settings.public_map.domain, 2, 2)
             query = RangeQuery("count", CIRCLE, Epsilon.of(30))
             for owner in here.owners.values():
@@ -68,7 +69,7 @@ def test_a_federation_tells_what_happens_and_nothing_that_it_knows(city: Callabl
             here.owners["owner-1"].silo.broken = True
             await here.provider.ask(query, method="dp", fresh=True)
             await here.kill("owner-2")
-            await asyncio.sleep(0.1)
+            await until(lambda: "owner-2" not in here.provider.desk.present)
 
     asyncio.run(story())
     said = lines(log)

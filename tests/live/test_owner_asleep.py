@@ -5,44 +5,50 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from collections.abc import Callable
+from pathlib import Path
 
-from live_world import PRECISE, World, count, until
+from live_world import PATIENCE_S, PRECISE, World, count, until
 
+from driven_time import DrivenLoop, in_driven_time
 from fedgroup.live.running import running_provider
+from fedgroup.transport.inbox import Inbox
+from fedgroup.transport.pulse import BEAT_S
 
-SECONDS = 1.5
+
+async def stop(pid: int) -> None:
+    """Stop a process, and return when it does nothing any more."""
+    os.kill(pid, signal.SIGSTOP)
+    await until(lambda: Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T")
 
 
 def test_an_owner_that_slept_through_a_question_does_not_pay_for_it(world_of: Callable[..., World]) -> None:
     async def story() -> None:
-        world = world_of(3, seconds=SECONDS)
-        victim = world.names[1]
+        world = world_of(3)
+        victim, slept = world.names[1], world.folder / "slept"
+        slept.write_text("0")
         async with running_provider(world.config) as up:
-            world.start_owners()
-            await until(lambda: len(up.provider.desk.present) == 3)
+            desk = up.provider.desk
+            world.start_owners(without=(victim,))
+            world.start(victim, slept=str(slept))
+            await until(lambda: len(desk.present) == 3)
             assert (await up.provider.ask(count(), method="dp")).heard == 3
             before = world.spent(victim)
-            os.kill(world.pid(victim), signal.SIGSTOP)
-            try:
-                answer = await up.provider.ask(count(), method="dp", fresh=True)
-                assert (answer.heard, answer.missing) == (2, 1)
-                await asyncio.sleep(0.5)
-            finally:
-                os.kill(world.pid(victim), signal.SIGCONT)
-            await asyncio.sleep(1.0)  # what comes at once cannot be told from what waited
+            await stop(world.pid(victim))
+            desk._quiet.add(victim)  # so that the others have all their time, and it has a moment
             answer = await up.provider.ask(count(), method="dp", fresh=True)
-            assert answer.heard == 3
+            assert (answer.heard, answer.missing) == (2, 1)
+            slept.write_text(str(2 * PATIENCE_S))
+            os.kill(world.pid(victim), signal.SIGCONT)
+            await until(lambda: victim not in desk._quiet)  # it read the question, and said so
+            while answer.heard < 3:  # what comes at once cannot be told from what waited
+                answer = await up.provider.ask(count(), method="dp", fresh=True)
             assert world.spent(victim) - before == PRECISE.nano  # for the last question only
 
     asyncio.run(story())
 
 
 def test_what_is_read_late_may_have_waited_since_the_loop_last_ran() -> None:
-    from fedgroup.transport.inbox import Inbox
-    from fedgroup.transport.pulse import BEAT_S
-
     async def story() -> tuple[float, float]:
         inbox, waited = Inbox(), []
         inbox.put("ann", b"first")
@@ -50,11 +56,11 @@ def test_what_is_read_late_may_have_waited_since_the_loop_last_ran() -> None:
         await anext(messages)
         waited.append(inbox.waited_s)
         await asyncio.sleep(2 * BEAT_S)
-        time.sleep(4 * BEAT_S)
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, DrivenLoop)
+        loop.stand_still(4 * BEAT_S)
         inbox.put("ann", b"second")
         await anext(messages)
         return waited[0], inbox.waited_s
 
-    prompt, late = asyncio.run(story())
-    assert prompt < BEAT_S
-    assert late >= 4 * BEAT_S
+    assert in_driven_time(story()) == (0, 4 * BEAT_S)

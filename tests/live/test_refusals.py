@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from live_world import PATIENCE_S
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard, refusals_in_words
@@ -25,7 +26,7 @@ def test_an_answer_tells_how_many_refused_for_which_reason(city: Callable[..., A
                 await here.add(name, cap=0.5)
             await here.add("shy", smallest_radius=100.0)
             (await here.add("away")).silo.broken = True
-            await here.provider.desk.until_present(7, 5)
+            await here.provider.desk.until_present(7, PATIENCE_S)
             answer = await here.provider.ask(QUERY, method="dp")
             assert answer.refused == {"budget": 2, "radius": 1, "silo": 1}
             assert set(answer.refused) <= set(REASONS)

@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from live_world import PATIENCE_S, until
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
@@ -67,7 +69,7 @@ def test_an_owner_that_runs_already_is_refused_also_among_others(trial: Trial) -
             with pytest.raises(AlreadyRunning, match=HERE):
                 take_restored(second, new_ledger=False)
             words = [*COMMAND, "ledger", second.ledger.file, "--json"]
-            looked = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+            looked = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
             assert json.loads(looked.stdout)["spent"] == 0
         async with running_owners([first, second], port=9, new_ledger=True) as nodes:
             assert len(nodes) == 2
@@ -75,8 +77,20 @@ def test_an_owner_that_runs_already_is_refused_also_among_others(trial: Trial) -
     asyncio.run(story())
 
 
+def attempts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Whose lock was asked for from now on."""
+    tried, usual = [], ledgers.sole_use
+
+    def asked_for(file: Any, *, of: str) -> Any:
+        tried.append(of)
+        return usual(file, of=of)
+
+    monkeypatch.setattr(ledgers, "sole_use", asked_for)
+    return tried
+
+
 def test_an_owner_waits_for_the_one_before_it_to_end(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledgers, "PATIENCE_S", 10.0)
+    monkeypatch.setattr(ledgers, "PATIENCE_S", PATIENCE_S)
     config = configs(trial)[0]
 
     async def story() -> None:
@@ -87,11 +101,12 @@ def test_an_owner_waits_for_the_one_before_it_to_end(trial: Trial, monkeypatch: 
             async with running_owners([config], port=9):
                 pass
 
+        tried = attempts(monkeypatch)
         waiting = asyncio.create_task(come())
-        await asyncio.sleep(0.2)
+        await until(lambda: len(tried) >= 2)
         assert not waiting.done()
         await before.__aexit__(None, None, None)
-        await asyncio.wait_for(waiting, 10)
+        await asyncio.wait_for(waiting, PATIENCE_S)
 
     asyncio.run(story())
 
@@ -131,10 +146,10 @@ def test_a_second_up_in_the_same_folder_leaves_the_first_as_it_is(tmp_path: Path
         try:
             assert json.loads(up.stdout.readline())["owners"] == 2
             before = (folder / "up.json").read_bytes()
-            second = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+            second = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
             assert second.returncode == 2
             assert f"already running as process {up.pid}" in second.stderr
             assert (folder / "up.json").read_bytes() == before
         finally:
             up.send_signal(signal.SIGINT)
-            up.wait(30)
+            up.wait(PATIENCE_S)

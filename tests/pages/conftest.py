@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from page_process import Here
 from page_steps import sign_in
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 sys.path.append(str(Path(__file__).parents[1] / "journeys"))
 """A federation's processes are run here as they are there."""
@@ -23,6 +23,9 @@ FLAGS = [
     "--no-first-run",
 ]  # fmt: skip
 DESKTOP = {"width": 1280, "height": 800}
+PATIENCE_MS = 120_000
+"""How long what must be seen may take, on a machine that has other things to do."""
+expect.set_options(timeout=PATIENCE_MS)
 PHONE = {"width": 390, "height": 844}
 
 
@@ -78,7 +81,7 @@ def opened(here: Here, browser: Browser, watch: Watch) -> Iterator[Callable[...,
         context = browser.new_context(viewport=viewport, color_scheme="dark" if dark else "light")
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
         if anywhere:
             watch.loopback = True
         page.on("request", lambda request: watch.note(urlsplit(request.url).netloc, request.resource_type))

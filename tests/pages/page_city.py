@@ -165,7 +165,7 @@ async def story(*, degrees: bool = False, tiles: str | None = None) -> None:
     lines = Lines()
     logging.getLogger().addHandler(lines)
     with tempfile.TemporaryDirectory() as folder:
-        async with open_city(Path(folder), OWNERS, seconds=3.0, dropouts=0.3) as city:
+        async with open_city(Path(folder), OWNERS, dropouts=0.3) as city:
             similar = GroupingSettings(graph="likely", leftovers="cohort")
             await city.provider.regroup(similar, epsilon=Epsilon.of(1), grid=(5, 5))
             app = create_app(city.provider, city.state)

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+PATIENCE_S = 120.0
+
 
 class Here:
     """The federation's process, and how it is told what to do."""
@@ -31,5 +33,5 @@ class Here:
 
     def close(self) -> None:
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(PATIENCE_S)
         self._process.stdout.close()

@@ -14,6 +14,7 @@ from fedgroup.federation import Federation
 from fedgroup.service.pages.examples import MOST_WAITING, PER_MINUTE, Example, ExampleCity, ExampleRuns
 from fedgroup.service.problems import Problem
 
+PATIENCE_S = 60.0
 GROUPS = {"dp": OWNERS, "cohorts": 3, "mpc": 1}
 
 
@@ -89,7 +90,7 @@ class Gate:
         self.running += 1
         self.most = max(self.most, self.running)
         self.threads.append(threading.current_thread().name)
-        assert self.go.wait(10)
+        assert self.go.wait(PATIENCE_S)
         self.running -= 1
         return Example(1, (0, 2), 1, 1, 1, None, 0.0, "")
 
@@ -104,7 +105,7 @@ def test_runs_leave_the_event_loop_free_and_wait_for_each_other():
         gate = Gate()
         found = ExampleRuns(ExampleCity("", {"slow": gate.run}))
         tasks = [asyncio.create_task(found.run(f"session-{i}", "slow")) for i in range(3)]
-        await asyncio.wait_for(begun(gate), 5)  # the loop turns while the first one runs
+        await asyncio.wait_for(begun(gate), PATIENCE_S)  # the loop turns while the first one runs
         assert not any(task.done() for task in tasks)
         gate.go.set()
         await asyncio.gather(*tasks)

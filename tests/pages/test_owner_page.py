@@ -19,6 +19,7 @@ from fedgroup.storage.owner_ledger import OwnerLedger
 
 PHONE = {"width": 390, "height": 844}
 QUESTION = "avg of fare clipped to 50 within 3000 of 10000,10000 by ann"
+PATIENCE_S = 120.0
 COMMAND = str(Path(sys.executable).with_name("fedgroup"))
 
 
@@ -45,7 +46,7 @@ def owner(tmp_path):
         yield folder, process, re.search(r"http\S+", process.stdout.readline())[0]
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.wait(PATIENCE_S)
         process.stdout.close()
 
 
@@ -73,7 +74,7 @@ def test_an_owner_stops_only_when_that_is_confirmed(owner, opened, picture):
     page.get_by_role("button", name="Stop this owner").press("Enter")
     expect(page.get_by_role("dialog", name="Stop this owner?")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel")).to_be_focused()
-    page.wait_for_timeout(500)  # it comes in slowly
+    page.evaluate("Promise.allSettled(document.getAnimations().map(each => each.finished))")  # it comes in slowly
     picture(page)
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
@@ -81,7 +82,7 @@ def test_an_owner_stops_only_when_that_is_confirmed(owner, opened, picture):
     assert process.poll() is None
 
 
-def test_a_stopped_owner_says_so_in_its_headline_after_it_is_gone(owner, opened, picture):
+def test_a_stopped_owner_says_so_in_its_headline_after_it_is_gone(owner, opened, watch, picture):
     _, process, address = owner
     page = opened(anywhere=True)
     page.goto(address)
@@ -91,8 +92,9 @@ def test_a_stopped_owner_says_so_in_its_headline_after_it_is_gone(owner, opened,
     page.keyboard.press("Enter")
     expect(page.locator(".fg-number")).to_have_text("stopped")
     expect(page.get_by_role("button", name="Resume")).to_be_disabled()
-    assert process.wait(20) == 0
-    page.wait_for_timeout(1500)
+    assert process.wait(PATIENCE_S) == 0
+    while not any("WebSocket connection" in text for text in watch.complaints):  # it called, and nobody was there
+        page.wait_for_event("console")
     expect(page.locator(".fg-number")).to_have_text("stopped")
     expect(page.get_by_text("takes part")).to_have_count(0)
     expect(page.locator("#popup")).to_be_hidden()

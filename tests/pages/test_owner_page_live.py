@@ -22,7 +22,7 @@ def roles(tmp_path):
     with Roles(tmp_path, owners=OWNERS) as found:
         (port,) = free_ports(1)
         found.point_provider_at(port, embedded=True)
-        found.rewrite(found.trial.provider, {"seconds = 10.0": "seconds = 3.0"})
+        found.rewrite(found.trial.provider, {"seconds = 10.0": "seconds = 120.0"})
         found.port = port
         yield found
 

@@ -85,6 +85,6 @@ def test_addresses_without_tiles_are_refused(written, tiles):
 
 def test_the_program_reads_the_table_and_refuses_tiles_on_a_plane(written):
     path = written(f'tiles = "{TILES}"', lonlat=False)
-    ran = subprocess.run([COMMAND, "provider", "--config", str(path)], capture_output=True, text=True, timeout=60)
+    ran = subprocess.run([COMMAND, "provider", "--config", str(path)], capture_output=True, text=True, timeout=300)
     assert ran.returncode == 2
     assert "tiles are for federations in degrees" in " ".join(ran.stderr.split())

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
-from service_city import City, open_city
+from service_city import PATIENCE_S, City, open_city
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.service.app import create_app
@@ -97,14 +97,14 @@ def running(service: Callable[..., Any]) -> Callable[..., Any]:
         thread = threading.Thread(target=run)
         thread.start()
         try:
-            started.wait(30)
+            started.wait(PATIENCE_S)
             if not found:
                 raise faults[0]
             yield found[0]
         finally:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(stop.set)
-            thread.join(30)
+            thread.join(PATIENCE_S)
         assert not faults
 
     return opened

@@ -33,6 +33,8 @@ from fedgroup.transport.codec import decode, encode
 from fedgroup.transport.memory import MemoryHub
 from owner_keys import Keys, believed
 
+PATIENCE_S = 60.0
+"""How long what must happen may take, on a machine that has other things to do."""
 MAP = PublicMap(Box(0, 0, 10, 10))
 RECORDS = 40
 FARE = 2.0
@@ -123,7 +125,7 @@ async def ended(task: asyncio.Task[None]) -> None:
 
 @asynccontextmanager
 async def open_city(
-    folder: Path, owners: int, *, seconds: float = 5.0, dropouts: float = 0.1, cap: float = 1e4, **told: Any
+    folder: Path, owners: int, *, seconds: float = PATIENCE_S, dropouts: float = 0.1, cap: float = 1e4, **told: Any
 ) -> AsyncIterator[City]:
     """Run a federation while the context lasts; `told` are attributes, times and the usual grouping."""
     hub, state = MemoryHub(), ProviderState(folder / "provider.db")
@@ -138,5 +140,5 @@ async def open_city(
             city.add(f"owner-{i}", 3 if i % 2 else 7, cap=cap)
             stack.callback(city.owners[f"owner-{i}"].ledger.close)
             stack.push_async_callback(ended, city.owners[f"owner-{i}"].task)
-        assert await desk.until_present(owners, 5)
+        assert await desk.until_present(owners, PATIENCE_S)
         yield city

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from service_city import PATIENCE_S
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, TooFewHeard
@@ -63,7 +64,7 @@ def test_users_that_cannot_pay_leave_room_for_those_who_can(state: ProviderState
         order = Order({"a": 1}, PRICE, done, lambda: None, looked_for_long)
         poor = [asyncio.create_task(work.run("poor", order, key=None)) for _ in range(64)]
         rich = Order({"b": 1}, PRICE, done, lambda: None, nothing_there)
-        answered = await asyncio.wait_for(work.run("rich", rich, key=None), 10)
+        answered = await asyncio.wait_for(work.run("rich", rich, key=None), PATIENCE_S)
         assert answered.answer == {"done": True}
         assert looking[0] <= 2
         go_on.set()

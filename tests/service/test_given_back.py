@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import LedgerUnavailable, TooFewHeard
 from fedgroup.messages.said import REASONS, perhaps_charged
@@ -35,7 +36,7 @@ def state(tmp_path: Path) -> Iterator[ProviderState]:
 def refused(asked: list[int], *, charged: bool = False) -> Order:
     async def nobody_paid(_: Any) -> dict[str, Any]:
         asked.append(1)
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(1.0)
         raise TooFewHeard(heard=0, needed=1, refused={"radius": 2}, charged=charged)
 
     return Order({"a": 1}, PRICE, nobody_paid, lambda: None)
@@ -63,7 +64,7 @@ def test_what_every_owner_refused_is_given_back_and_on_record(service: Service, 
 
 def test_one_owner_that_may_have_paid_is_enough_to_keep_the_charge(service: Service, question: dict[str, Any]) -> None:
     async def story() -> None:
-        async with service(3, seconds=0.3) as here, here.client() as ann:
+        async with service(3) as here, here.client() as ann:
             here.city.hush("owner-0")
             for name in ("owner-1", "owner-2"):
                 here.city.owners[name].silo.broken = True
@@ -72,7 +73,7 @@ def test_one_owner_that_may_have_paid_is_enough_to_keep_the_charge(service: Serv
             assert here.spent() == Epsilon.of(1)
             assert here.city.owners["owner-0"].ledger.spent() == Epsilon.of(1)
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_masked_groups_that_were_not_told_to_go_cost_nothing(service: Service, question: dict[str, Any]) -> None:
@@ -117,12 +118,12 @@ def test_a_plan_that_everybody_refused_is_given_back_too(service: Service) -> No
 
 def test_a_plan_whose_vectors_came_too_late_stays_charged(service: Service) -> None:
     async def story() -> None:
-        async with service(1, seconds=0.3) as here, here.client("op") as op:
+        async with service(1) as here, here.client("op") as op:
             here.city.hush("owner-0")
             reply = await op.post("/v1/plans", json=PLAN)
             assert (reply.json()["charged"], here.spent("op")) == (True, Epsilon.of(1))
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_requests_with_one_key_are_given_back_once_and_told_the_same(state: ProviderState) -> None:
@@ -136,7 +137,7 @@ def test_requests_with_one_key_are_given_back_once_and_told_the_same(state: Prov
         assert (len(asked), state.user("ann").spent) == (1, PRICE)
         assert state.question(paid.id).epsilon == PRICE
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_what_owners_may_have_paid_for_stays_charged_also_under_its_key(state: ProviderState) -> None:
@@ -147,7 +148,7 @@ def test_what_owners_may_have_paid_for_stays_charged_also_under_its_key(state: P
             assert told.facts["charged"] is True
         assert (len(asked), state.user("ann").spent) == (1, PRICE)
 
-    asyncio.run(story())
+    in_driven_time(story())
 
 
 def test_a_charge_that_cannot_be_given_back_is_told_as_one(state: ProviderState) -> None:
@@ -155,7 +156,7 @@ def test_a_charge_that_cannot_be_given_back_is_told_as_one(state: ProviderState)
         raise LedgerUnavailable("no room")
 
     state.give_back = unwritable
-    told = asyncio.run(failed(ChargedWork(state, at_once=4), refused([])))
+    told = in_driven_time(failed(ChargedWork(state, at_once=4), refused([])))
     assert (told.facts["charged"], "nothing was charged" in told.detail) == (True, False)
     assert state.user("ann").spent == PRICE
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from driven_time import in_driven_time
 from fedgroup.cli.answers import _FIELDS
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery
@@ -136,7 +137,7 @@ def test_a_second_round_is_charged_before_it_is_run(
     allowance: float, status: int, spent: float, service: Service, question: dict[str, Any]
 ) -> None:
     async def story() -> None:
-        async with service(4, allowance=allowance, dropouts=0.2, seconds=3) as here, here.client() as ann:
+        async with service(4, allowance=allowance, dropouts=0.2) as here, here.client() as ann:
             await ann.post("/v1/queries", json=question | {"method": "cohorts", "dry_run": True})
             falls_silent(here, "owner-3")
             reply = await ann.post("/v1/queries", json=question | {"method": "cohorts"})
@@ -145,12 +146,12 @@ def test_a_second_round_is_charged_before_it_is_run(
             (kept,) = (await ann.get("/v1/queries")).json()["queries"]
             assert kept["epsilon"] == spent
 
-    run(story())
+    in_driven_time(story())
 
 
 def test_a_question_that_failed_stays_charged_and_on_record(service: Service, question: dict[str, Any]) -> None:
     async def story() -> None:
-        async with service(1, seconds=0.3) as here, here.client() as ann:
+        async with service(1) as here, here.client() as ann:
             here.city.hush("owner-0")
             reply = await ann.post("/v1/queries", json=question)
             assert (reply.status_code, reply.json()["type"]) == (503, "urn:fedgroup:problem:too-few-heard")
@@ -160,7 +161,7 @@ def test_a_question_that_failed_stays_charged_and_on_record(service: Service, qu
             kept = (await ann.get(f"/v1/queries/{reply.json()['id']}")).json()
             assert (kept["state"], kept["answer"], kept["epsilon"]) == ("failed", None, 1)
 
-    run(story())
+    in_driven_time(story())
 
 
 def test_without_owners_nothing_is_asked_and_nothing_spent(service: Service, question: dict[str, Any]) -> None:

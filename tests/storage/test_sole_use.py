@@ -14,11 +14,11 @@ from fedgroup.errors import InvalidInput
 from fedgroup.storage.sole_use import AlreadyRunning, sole_use
 
 HOLD = """
-import sys, time
+import signal, sys
 from fedgroup.storage.sole_use import sole_use
 with sole_use(sys.argv[1], of="it"):
     print("held", flush=True)
-    time.sleep(600)
+    signal.pause()
 """
 
 

@@ -114,7 +114,7 @@ def test_a_cluster_of_nats_carries_messages_between_its_nodes(federation: Federa
         provider_link = MqttProviderLink(topics=TOPICS, broker=at(0, "provider"), backoff=SOON)
         ann_link = MqttOwnerLink("ann-0", topics=TOPICS, broker=at(1, "ann-0"), certificate=b"", backoff=SOON)
         bob_link = MqttOwnerLink("bob-0", topics=TOPICS, broker=at(2, "bob-0"), certificate=b"", backoff=SOON)
-        elected = listening(provider_link, up_within_s=60)  # a cluster needs a moment to agree on a leader
+        elected = listening(provider_link)  # a cluster needs a moment to agree on a leader
         async with elected as provider, listening(ann_link) as ann, listening(bob_link) as bob:
             await provider.finds("ann-0", here=True)
             await provider.finds("bob-0", here=True)

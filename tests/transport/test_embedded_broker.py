@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
-from wire_brokers import TOPICS
+from wire_brokers import PATIENCE_S, TOPICS
 from wire_certificates import Federation, by_subject, refusing
 from wire_parties import Ear
 
@@ -160,7 +160,7 @@ def test_what_a_client_has_no_reason_to_send_ends_its_connection(federation: Fed
             _, provider = await watching(there)
             reader, writer = await there.stream("ann-0")
             writer.write(packets.connect("ann-0", keepalive_s=10, will=GONE) + packet)
-            assert await asyncio.wait_for(reader.read(), 10) == b"\x20\x02\x00\x00"
+            assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b"\x20\x02\x00\x00"
             await provider.finds(GONE.topic, here=False)
             writer.close()
 
@@ -176,7 +176,7 @@ def test_whoever_does_not_greet_is_shown_out(federation: Federation, greeting: b
             if not greeting:
                 writer.transport.abort()
             else:
-                assert await asyncio.wait_for(reader.read(), 10) == b""
+                assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
             writer.close()
             ann, _ = await there.client("ann-0")
             await ann.subscribe([TOPICS.ask("ann-0")])

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from wire_brokers import HERE, TOPICS, BrokerProcess
+from wire_brokers import HERE, PATIENCE_S, TOPICS, BrokerProcess
 from wire_parties import listening, owner_at, provider_at, raw_client
 
 from fedgroup.errors import ProtocolViolation
@@ -59,7 +59,7 @@ def test_many_questions_are_answered_at_once(broker: BrokerProcess) -> None:
 
         asked = [bytes([kind]) * 1_000 for kind in range(200)]
         async with listening(provider_link) as provider, owner_link:
-            assert await owner_link.until_up(10)
+            assert await owner_link.until_up(PATIENCE_S)
             echoing = asyncio.create_task(echo())
             await provider_link.send_many(("ann-2", each) for each in asked)
             await provider.until(lambda: len(provider.heard) == len(asked), "all answers")
@@ -105,7 +105,7 @@ def test_an_owner_that_comes_again_before_it_was_missed_stays_here(broker: Broke
 
     async def journey() -> None:
         async with raw_client(broker, "ann-5", will=will) as (stale, _), listening(owner_at(broker, "ann-5")):
-            await asyncio.wait_for(stale.end(), 10)
+            await asyncio.wait_for(stale.end(), PATIENCE_S)
             async with listening(provider_at(broker)) as provider:
                 await provider.finds("ann-5", here=True)
 
@@ -151,8 +151,8 @@ def test_links_come_back_after_their_broker_was_killed(mortal_broker: BrokerProc
             provider.here.clear()
             await asyncio.to_thread(mortal_broker.start)
             await provider.finds("ann-8", here=True)
-            assert await provider_link.until_up(10)
-            assert await owner_link.until_up(10)  # NATS remembers, on disk, who was here
+            assert await provider_link.until_up(PATIENCE_S)
+            assert await owner_link.until_up(PATIENCE_S)  # NATS remembers, on disk, who was here
             await provider_link.send("ann-8", b"again")
             await ann.hears(PROVIDER, b"again")
             await owner_link.send(PROVIDER, b"answer")

@@ -19,6 +19,8 @@ from fedgroup.transport.topics import Topics
 TOPICS = Topics(FEDERATION)
 KINDS = ("embedded", "mosquitto", "nats")
 HERE = Path(__file__).parent
+PATIENCE_S = 120.0
+"""How long what must happen may take, on a machine that has other things to do."""
 
 
 def program(name: str) -> str:
@@ -61,7 +63,8 @@ class BrokerProcess:
 
     def _wait_until_it_listens(self) -> None:
         assert self._process is not None
-        for _ in range(300):
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
             assert self._process.poll() is None, self._log.read_text()
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:

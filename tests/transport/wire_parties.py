@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from wire_brokers import TOPICS, BrokerProcess
+from wire_brokers import PATIENCE_S, TOPICS, BrokerProcess
 
 from fedgroup.messages.said import Presence
 from fedgroup.transport.backoff import Backoff
@@ -16,7 +16,6 @@ from fedgroup.transport.connection import Connection
 from fedgroup.transport.mqtt import MqttOwnerLink, MqttProviderLink
 from fedgroup.transport.packets import Will
 
-SOON_S = 15.0
 SOON = Backoff(first_s=0.1, most_s=0.4)
 
 
@@ -42,7 +41,7 @@ class Ear:
     async def until(self, true: Callable[[], Any], what: str) -> None:
         """Wait until something is true of what was heard."""
         try:
-            async with asyncio.timeout(SOON_S):
+            async with asyncio.timeout(PATIENCE_S):
                 while not true():
                     self.news.clear()
                     await self.news.wait()
@@ -57,13 +56,13 @@ class Ear:
 
 
 @asynccontextmanager
-async def listening(link: Any, *, up_within_s: float = SOON_S) -> AsyncIterator[Ear]:
+async def listening(link: Any) -> AsyncIterator[Ear]:
     """A link that is up for the time of the context, with an ear."""
     ear = Ear()
     async with link:
         task = asyncio.create_task(ear.listen(link.received()))
         try:
-            assert await link.until_up(up_within_s)
+            assert await link.until_up(PATIENCE_S)
             yield ear
         finally:
             task.cancel()

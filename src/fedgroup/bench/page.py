@@ -33,6 +33,14 @@ _FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--no-first-run",
 ]  # fmt: skip
+_WATCH = """() => new MutationObserver(() => {
+  const value = document.querySelector(".fg-value");
+  if (value && window.seen !== value.dataset.question) {
+    window.seen = value.dataset.question;
+    window.delay = Date.now() - Number(value.dataset.replied);
+  }
+}).observe(document.body, { childList: true, subtree: true })"""
+"""Notes how long after the provider's reply an answer is on the page."""
 _REST_S = 3.0
 _PATIENCE_MS = 60_000
 _PAUSE_S = 0.5
@@ -72,6 +80,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
         for kind in (_MAPS, _FEDERATION):
             browser = playwright.chromium.launch(executable_path=_browser(), args=_FLAGS)
             ready = _opened(browser, url, token, kind, pages)
+            shown = _shown(browser, questions) if kind is _MAPS else []
             time.sleep(_REST_S)
             during = _seconds(url, token, questions)
             browser.close()
@@ -82,6 +91,10 @@ def measure(*, quick: bool) -> Iterator[Row]:
                 f"a question, {pages} {kind.several} open", median(during), 0.0, "the same, none open", alone, told
             )
             yield Row(f"{kind.one}, until it is ready", median(ready), 0.0, None, None, {"slowest_s": max(ready)})
+            if shown:
+                yield Row(
+                    "an answer on a map, until it is seen", median(shown), 0.0, None, None, {"slowest_s": max(shown)}
+                )
             before = after
 
 
@@ -145,4 +158,16 @@ def _opened(browser: Browser, url: str, token: str, kind: _Kind, pages: int) -> 
         page.goto(f"{url}/map/{kind.path}")
         page.locator(kind.ready).first.wait_for()
         took.append(time.perf_counter() - started)
+    return took
+
+
+def _shown(browser: Browser, questions: int) -> list[float]:
+    """Ask on one of the open maps, and return how long after each reply its answer was seen."""
+    page, took = browser.contexts[0].pages[-1], []
+    page.evaluate(_WATCH)
+    for _ in range(questions):
+        before = page.evaluate("window.seen ?? null")
+        page.get_by_role("button", name="Ask for").click()
+        page.wait_for_function("before => (window.seen ?? null) !== before", arg=before)
+        took.append(page.evaluate("window.delay") / 1000)
     return took
