@@ -104,7 +104,7 @@ class OwnerLedger(SQLiteLedger):
     def begin_comparison(self, session: bytes, *, over: str, limit: int, freeze: Callable[[], bytes]) -> bytes | None:
         """Count a secure comparison, once, and return the vector frozen for this epoch; None beyond the limit.
 
-        One grid and one threshold serve a whole epoch: another one gets None too.
+        `over` names the grid, its domain and the threshold exactly. One serves a whole epoch: another gets None too.
         """
         with self._transaction() as connection:
             epoch = self.epoch
