@@ -19,8 +19,8 @@ from fedgroup.messages.limits import (
 )
 
 REASONS = (
-    "budget", "epsilon", "kind", "radius", "members", "mode", "plan", "roster", "round", "attribute", "paused",
-    "silo", "ledger", "late", "federation", "protocol",
+    "budget", "epsilon", "kind", "radius", "window", "members", "mode", "plan", "roster", "round", "attribute",
+    "paused", "silo", "ledger", "late", "federation", "protocol",
 )  # fmt: skip
 _PERHAPS_CHARGED = ("ledger", "protocol")
 
