@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -105,3 +106,21 @@ def test_what_is_kept_is_kept_for_90_days_unless_a_file_says_how_long(tmp_path: 
     (tmp_path / "p.toml").write_text(provider.replace("keep_days = 90", "keep_days = 0"))
     with pytest.raises(InvalidInput, match="keep_days"):
         read_config(tmp_path / "p.toml", ProviderConfig)
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [("90", 90), ("0.5", 0.5), ('"90s"', 90), ('"15m"', 900), ('"1.5h"', 5400), ('"7 d"', 604_800)]
+)
+def test_a_length_of_time_is_seconds_or_has_its_unit(said: str, seconds: float, tmp_path: Path) -> None:
+    text = owner_text(**FACTS, **PLACES).replace("shortest_window = 0 ", f"shortest_window = {said} ")
+    (tmp_path / "o.toml").write_text(text)
+    policy = read_config(tmp_path / "o.toml", OwnerConfig).policy.policy
+    assert (policy.shortest_window, policy.now) == (seconds, time.time)
+
+
+@pytest.mark.parametrize("said", ["-1", "inf", "nan", '"1 hour"', '"-1h"', '"h"', '""', "true"])
+def test_a_length_of_time_that_cannot_be_is_refused(said: str, tmp_path: Path) -> None:
+    text = owner_text(**FACTS, **PLACES).replace("shortest_window = 0 ", f"shortest_window = {said} ")
+    (tmp_path / "o.toml").write_text(text)
+    with pytest.raises(InvalidInput, match="shortest_window"):
+        read_config(tmp_path / "o.toml", OwnerConfig)

@@ -7,12 +7,12 @@ import pytest
 import fedgroup as fg
 from fedgroup.live.telling import trust_in
 
-METHODS = {
+METHODS = [
     ("dp", frozenset[str]()),
     ("mpc", frozenset({"masked"})),
     ("fedgroup", frozenset({"trusted"})),
     ("fedgroup", frozenset({"trusted", "masked"})),
-}
+]
 
 
 @pytest.mark.parametrize(("method", "modes"), METHODS)

@@ -63,6 +63,7 @@ def test_a_round_has_one_reply_for_ever_and_is_charged_once(owner_of: Callable[.
         ({"kinds": ("sum",)}, ask(), "kind"),
         ({"smallest_radius": 4.0}, ask(), "radius"),
         ({"smallest_radius": 1.0}, ask(range=Rectangle(1, 1, 9, 2)), "radius"),
+        ({"shortest_window": 60, "silo": FakeSilo(has_time=True)}, ask(since=0, until=59_999_999), "window"),
         ({"paused": True}, ask(), "paused"),
         ({"cap": 0.4}, ask(), "budget"),
         ({"silo": FakeSilo(away=True)}, ask(), "silo"),

@@ -14,6 +14,8 @@ from fedgroup.space import Box, Circle, MultiPolygon, Polygon, PublicMap, Rectan
 PLANE = PublicMap(Box(0, 0, 10, 10))
 CITY = PublicMap(Box(-74.26, 40.48, -73.70, 40.92), lonlat=True)
 ISLANDS = PublicMap(Box(170, -20, 190, -10), lonlat=True)
+NOW = 1_767_225_600_000_000
+"""The beginning of 2026, in microseconds."""
 
 
 def refused(policy: Policy, asked: object, public_map: PublicMap = PLANE) -> str | None:
@@ -36,10 +38,11 @@ def square(x: float, y: float, side: float) -> list[tuple[float, float]]:
         (Polygon(square(1, 1, 4.1)), None),
         (Polygon([(0, 0), (10, 10), (10, 9.9), (0.1, 0)]), "radius"),
         (MultiPolygon([Polygon(square(0.5, 0.5, 0.1)), Polygon(square(9, 9, 0.1))]), "radius"),
-        (MultiPolygon([Polygon(square(0.5, 0.5, 0.1)), Polygon(square(4, 4, 4.1))]), None),
+        (MultiPolygon([Polygon(square(0.5, 0.5, 0.1)), Polygon(square(4, 4, 4.1))]), "radius"),
+        (MultiPolygon([Polygon(square(0.5, 0.5, 4.1)), Polygon(square(5, 5, 4.1))]), None),
     ],
 )
-def test_a_circle_must_fit_into_what_is_asked(asked: object, reason: str | None) -> None:
+def test_a_circle_must_fit_into_every_part_of_what_is_asked(asked: object, reason: str | None) -> None:
     assert refused(Policy(smallest_radius=2), asked) == reason
 
 
@@ -67,6 +70,28 @@ def test_a_vector_is_a_count_of_every_cell() -> None:
     assert Policy(highest_setup=NOTHING).against_vector(coarse, PLANE) == "epsilon"
 
 
+@pytest.mark.parametrize(
+    ("since", "until", "reason"),
+    [
+        (None, None, None),
+        (None, 0, None),  # all there was before
+        (0, 3_600_000_000, None),
+        (0, 3_599_999_999, "window"),
+        (NOW - 3_600_000_000, None, None),
+        (NOW - 3_599_999_999, None, "window"),  # the last hour, and a little less
+        (NOW - 60_000_000, NOW + 3_600_000_000, "window"),  # the last minute: nothing happened yet in the rest
+        (NOW + 1, NOW + 3_700_000_000, "window"),
+    ],
+)
+def test_a_time_window_is_as_long_as_the_shortest_up_to_now(
+    since: int | None, until: int | None, reason: str | None
+) -> None:
+    policy = Policy(shortest_window=3600, now=lambda: NOW / 1e6)
+    query = RangeQuery("count", Circle(5, 5, 2), Epsilon.of(0.5), since=since, until=until)
+    assert policy.against_question(query, PLANE) == reason
+    assert Policy(now=lambda: NOW / 1e6).against_question(query, PLANE) is None
+
+
 def test_a_masked_group_needs_members_and_may_need_to_withstand_more() -> None:
     offer = Offer("p", "masked", [b"x"] * 5, 0, colluders=1)
     assert Policy().against_group(offer) is None
@@ -82,7 +107,16 @@ def test_trusted_groups_need_consent_to_every_member() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"fewest_members": 1}, {"smallest_radius": -1}, {"fewest_colluders": 0}, {"kinds": ("x",)}]
+    "wrong",
+    [
+        {"fewest_members": 1},
+        {"smallest_radius": -1},
+        {"smallest_radius": float("nan")},
+        {"shortest_window": -1},
+        {"shortest_window": float("inf")},
+        {"fewest_colluders": 0},
+        {"kinds": ("x",)},
+    ],
 )
 def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):

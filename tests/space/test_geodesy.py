@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyproj import Geod
@@ -187,3 +188,26 @@ def test_the_bound_is_zero_inside_however_the_longitude_is_written() -> None:
 def test_a_side_that_is_equally_far_everywhere_is_bounded_too() -> None:
     bound = geodesy.distance_to_box_at_least(0.0, 0.0, 89.7, -90.0, 100.0, 90.0)
     assert 9_980_000 < bound < KARNEY.inv(0, 0, 89.7, 0)[2]
+
+
+@pytest.mark.parametrize(("lon", "lat", "radius"), [(0, 0, 1e3), (-74, 40.7, 5e4), (20, -60, 2e6), (179.9, 10, 8e6)])
+def test_places_around_a_centre_are_at_their_distance_and_go_round_once(lon: float, lat: float, radius: float) -> None:
+    places = geodesy.places_around(lon, lat, radius, 100)
+    true = true_distances(np.float64(lon), np.float64(lat), *places.T)
+    assert np.abs(true - radius).max() < 2 * STATED_ERROR_M
+    assert shapely.Polygon(places).contains(shapely.Point(lon, lat))
+
+
+@pytest.mark.parametrize("lat", [-89.0, -45.0, 0.0, 40.7, 85.0])
+def test_a_degree_is_as_long_as_karney_measures_it(lat: float) -> None:
+    across = KARNEY.inv(0, lat, 1e-4, lat)[2] * 1e4
+    up = KARNEY.inv(0, lat - 5e-5, 0, lat + 5e-5)[2] * 1e4
+    assert geodesy.degrees_m(lat) == pytest.approx((across, up), rel=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(lon=st.floats(-180, 180), lat=st.floats(-85, 85), radius=st.floats(1, 3e6))
+def test_no_place_of_a_circle_is_beyond_its_reach(lon: float, lat: float, radius: float) -> None:
+    x, y, _ = KARNEY.fwd(np.full(90, lon), np.full(90, lat), np.arange(0, 360, 4.0), np.full(90, radius))
+    assert np.abs(y - lat).max() <= geodesy.reach_degrees(radius) + 1e-9
+    assert np.abs((x - lon + 180) % 360 - 180).max() <= geodesy.reach_degrees(radius, parallel=lat) + 1e-9

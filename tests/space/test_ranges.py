@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shapely
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -229,3 +230,11 @@ def test_different_ranges_have_different_canonical_texts() -> None:
         Polygon(SQUARE), Polygon(SQUARE, [HOLE]), Polygon(FAR_SQUARE),
     ]  # fmt: skip
     assert len({json.dumps(canonical_range(asked)) for asked in ranges}) == len(ranges)
+
+
+@pytest.mark.parametrize("asked", [Polygon(SQUARE, [HOLE]), MultiPolygon([Polygon(SQUARE), Polygon(FAR_SQUARE)])])
+def test_whoever_looks_at_a_polygon_gets_a_shape_of_its_own(asked: Polygon | MultiPolygon) -> None:
+    one, other = asked.shape, asked.shape
+    assert one is not other
+    assert one.equals_exact(other, 0)
+    assert not any(isinstance(kept, shapely.Geometry) for kept in vars(asked).values())

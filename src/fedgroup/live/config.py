@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -20,6 +22,9 @@ try:
 except ImportError:
     raise InvalidInput("live roles need the extra [live]: pip install 'fedgroup[live]'") from None
 
+
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?) ?([smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 MOST_SIDE = 64
 """The most columns, or rows, of a grid that owners are compared on: a vector travels as one message."""
@@ -171,6 +176,7 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
     fewest_members: int = 3
     fewest_colluders: int = 1
     smallest_radius: float = 0.0
+    shortest_window: float | str = 0.0
     attributes: tuple[str, ...] | None = None
     comparisons: int = 0
 
@@ -185,8 +191,10 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
             fewest_members=self.fewest_members,
             fewest_colluders=self.fewest_colluders,
             smallest_radius=self.smallest_radius,
+            shortest_window=_seconds(self.shortest_window, name="shortest_window"),
             attributes=self.attributes,
             comparisons=self.comparisons,
+            now=time.time,
         )
 
 
@@ -245,6 +253,16 @@ def _require_sensible(found: ProviderConfig | OwnerConfig) -> None:
 def _some(epsilon: float | None) -> Epsilon | None:
     """Return a limit; 0 refuses everything."""
     return NOTHING if epsilon == 0 else None if epsilon is None else Epsilon.of(epsilon, name="highest_setup")
+
+
+def _seconds(length: float | str, *, name: str) -> float:
+    """Return a length of time in seconds: a number of them, or a text such as "90s", "15m", "1h" or "7d"."""
+    if not isinstance(length, str):
+        return length
+    found = _LENGTH.fullmatch(length)
+    if found is None:
+        raise InvalidInput(f'{name} is a number of seconds, or a text such as "90s", "15m", "1h" or "7d"')
+    return float(found[1]) * _SECONDS[found[2]]
 
 
 def _in_words(text: str) -> str:

@@ -83,7 +83,8 @@ modes = ["masked"]                    # "trusted" too, if leaders of its groups 
 trusted_with = []                     # the owners it may be in trusted groups with, by name; ["*"]: all
 fewest_members = 3                    # of a masked group that answer together, itself included
 fewest_colluders = 1                  # how many of them may pool what they know without harm, at least
-smallest_radius = 0.0                 # a circle of this radius must fit into a range (metres if lonlat)
+smallest_radius = 0.0                 # every part of a range has room for such a circle (metres if lonlat)
+shortest_window = 0                   # the least length of a time window: seconds, or "15m", "1h", "7d"
 comparisons = 0                       # secure comparisons per epoch; each shows one exact bit about two owners
 """
 

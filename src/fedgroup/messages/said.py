@@ -20,8 +20,8 @@ from fedgroup.messages.limits import (
 )
 
 REASONS = (
-    "budget", "epsilon", "kind", "radius", "members", "mode", "plan", "roster", "round", "attribute", "paused",
-    "offers", "silo", "failed", "ledger", "late", "federation", "protocol",
+    "budget", "epsilon", "kind", "radius", "window", "members", "mode", "plan", "roster", "round", "attribute",
+    "paused", "offers", "silo", "failed", "ledger", "late", "federation", "protocol",
 )  # fmt: skip
 _PERHAPS_CHARGED = ("failed", "ledger", "protocol")
 

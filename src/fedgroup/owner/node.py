@@ -93,7 +93,7 @@ class OwnerNode:
         self._agreed = agreed
         self._groups = Memberships(identity.name, identity.owner_key.public, verify=verify, trust=trust)
         self._open = OpenRounds()
-        self._relays = Relays(identity, ledger, verify=verify, vector=lambda c, r: silo.vector(public_map.grid(c, r)))
+        self._relays = Relays(identity, ledger, verify=verify, public_map=public_map, vector=silo.vector)
 
     def __repr__(self) -> str:
         return f"OwnerNode({self._identity.name}, <private>)"

@@ -1,8 +1,8 @@
 """A live owner's secure comparisons: frames for the other owner travel sealed through the provider, which learns a bit.
 
 Requires:  the owner opted in (`Policy.comparisons`); the other owner's certificate was verified.
-Guarantee: at most that many comparisons begin per epoch, all over one grid, one threshold and one vector, frozen when
-           the first begins; that is kept on disk. The bits are exact, not differentially private.
+Guarantee: at most that many comparisons begin per epoch, all over one grid of one domain, one threshold and one
+           vector, frozen when the first begins; that is kept on disk. The bits are exact, not differentially private.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from fedgroup.messages.said import Relayed
 from fedgroup.owner.node_parts import Certified, ComparisonBook
 from fedgroup.secure.comparison import Comparison
 from fedgroup.secure.similarity import FirstOwner, SecondOwner
+from fedgroup.space import Grid, PublicMap
 
 MOST_SESSIONS = 64
 
@@ -51,11 +52,18 @@ class Relays:
     """The comparisons that an owner takes part in now."""
 
     def __init__(
-        self, identity: Any, book: ComparisonBook, *, verify: Callable[[bytes], Certified], vector: Callable[..., Any]
+        self,
+        identity: Any,
+        book: ComparisonBook,
+        *,
+        verify: Callable[[bytes], Certified],
+        public_map: PublicMap,
+        vector: Callable[[Grid], Any],
     ) -> None:
         self._identity = identity
         self._book = book
         self._verify = verify
+        self._map = public_map
         self._vector = vector
         self._sessions: OrderedDict[bytes, _Session] = OrderedDict()
 
@@ -81,9 +89,12 @@ class Relays:
         other = self._verify(relay.other)
         if other.name == self._identity.name:
             raise ProtocolViolation("an owner is not compared with itself")
-        over = f"{relay.columns}x{relay.rows} cells at {relay.threshold}"
+        grid = self._map.grid(relay.columns, relay.rows)
         frozen = self._book.begin_comparison(
-            relay.session, over=over, limit=limit, freeze=lambda: self._vector(relay.columns, relay.rows).tobytes()
+            relay.session,
+            over=_over(grid, relay.threshold, lonlat=self._map.lonlat),
+            limit=limit,
+            freeze=lambda: self._vector(grid).tobytes(),
         )
         if frozen is None:
             raise BudgetExhausted(asked=0, left=0, cap=0)
@@ -92,6 +103,16 @@ class Relays:
         while len(self._sessions) > MOST_SESSIONS:
             self._sessions.popitem(last=False)
         return self._sessions[relay.session]
+
+
+def _over(grid: Grid, threshold: float, *, lonlat: bool) -> str:
+    """Return what is compared in words, in which any two grids, domains or thresholds that differ are told apart.
+
+    Python writes a float so that reading it gives the same float again; -0 is 0.
+    """
+    sides = ",".join(repr(side + 0.0) for side in grid.box.sides)
+    where = f"{sides}{' in degrees' if lonlat else ''}"
+    return f"{grid.columns}x{grid.rows} cells of {where} at {float(threshold) + 0.0!r}"
 
 
 def _context(relay: Relay, from_first: bool) -> bytes:

@@ -98,6 +98,49 @@ def nearer_than(lon: Floats, lat: Floats, centre_lon: float, centre_lat: float, 
     return result
 
 
+def degrees_m(lat: float) -> tuple[float, float]:
+    """Return how long a degree is at a latitude, along the parallel and along the meridian."""
+    phi = math.radians(lat)
+    flat = 1 - _E2 * math.sin(phi) ** 2
+    normal = EQUATOR_M / math.sqrt(flat)
+    return math.radians(normal * math.cos(phi)), math.radians(normal * (1 - _E2) / flat)
+
+
+def reach_degrees(radius_m: float, *, parallel: float | None = None) -> float:
+    """Return how many degrees of latitude a circle reaches at most; of longitude, if its centre's parallel is given.
+
+    A degree along a meridian is nowhere shorter than on the tightest bend. By the chord through the Earth, a place a
+    quarter turn or less away is farther than the sine of its turn times the centre's distance to the axis.
+    """
+    if parallel is None:
+        return math.degrees(radius_m / _TIGHTEST_BEND_M)
+    to_axis = EQUATOR_M * math.cos(math.radians(parallel))
+    return math.degrees(math.asin(radius_m / to_axis)) if radius_m < to_axis else math.inf
+
+
+@numba.njit(cache=True)
+def places_around(lon: float, lat: float, radius_m: float, count: int) -> Floats:
+    """Return places on a circle that holds no pole, in their order, each at its distance to a millimetre.
+
+    They are found on a sphere, and then moved along their bearings until the distance is right.
+    """
+    places = np.empty((count, 2))
+    sin_lat, cos_lat = math.sin(math.radians(lat)), math.cos(math.radians(lat))
+    for i in range(count):
+        bearing = 2 * math.pi * i / count
+        angle = radius_m / EQUATOR_M
+        for _ in range(20):
+            sin_found = sin_lat * math.cos(angle) + cos_lat * math.sin(angle) * math.cos(bearing)
+            turn = math.atan2(math.sin(bearing) * math.sin(angle) * cos_lat, math.cos(angle) - sin_lat * sin_found)
+            places[i, 0] = lon + math.degrees(turn)
+            places[i, 1] = math.degrees(math.asin(min(max(sin_found, -1.0), 1.0)))
+            distance = geodesic_m(lon, lat, places[i, 0], places[i, 1])
+            if abs(distance - radius_m) < _STATED_ERROR_M:
+                break
+            angle *= radius_m / distance
+    return places
+
+
 def distance_to_box_at_least(lon: float, lat: float, west: float, south: float, east: float, north: float) -> float:
     """Return a lower bound of the distance in metres from a place to a box in degrees.
 

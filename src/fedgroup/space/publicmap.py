@@ -76,13 +76,14 @@ class PublicMap:
             )
 
     def _in_polygon(self, asked: Polygon | MultiPolygon, x: Floats, y: Floats) -> Bools:
-        west, _, east, _ = asked.shape.bounds
+        shape = asked.shape
+        west, _, east, _ = shape.bounds
         if not self.lonlat:
-            return _within(asked.shape, x, y)
+            return _within(shape, x, y)
         first = wrapped(x, west)
-        result = _within(asked.shape, first, y)
+        result = _within(shape, first, y)
         for turn in range(1, math.ceil((east - west) / 360)):
-            result |= _within(asked.shape, first + 360 * turn, y)
+            result |= _within(shape, first + 360 * turn, y)
         return result
 
     def _may_touch(self, asked: Range) -> bool:
@@ -100,7 +101,8 @@ class PublicMap:
                 return not beside and any(asked.west < east + turn and west + turn < asked.east for turn in turns)
             case _:
                 domains = (shapely.box(west + turn, south, east + turn, north) for turn in turns)
-                return any(shapely.relate_pattern(domain, asked.shape, _INTERIORS_MEET) for domain in domains)
+                shape = asked.shape
+                return any(shapely.relate_pattern(domain, shape, _INTERIORS_MEET) for domain in domains)
 
 
 def wrapped(lon: Floats, west: float) -> Floats:
@@ -113,7 +115,10 @@ def wrapped(lon: Floats, west: float) -> Floats:
 
 
 def _within(shape: shapely.Polygon | shapely.MultiPolygon, x: Floats, y: Floats) -> Bools:
-    """Tell for each place whether it lies in the interior; only places in the bounding box are looked at."""
+    """Tell for each place whether it lies in the interior; only places in the bounding box are looked at.
+
+    Requires:  no other thread uses the shape: it is prepared, and its index is built by the first place.
+    """
     west, south, east, north = shape.bounds
     result = np.zeros(len(x), dtype=np.bool_)
     near = np.flatnonzero((x > west) & (x < east) & (y > south) & (y < north))

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import shapely
 
@@ -79,16 +78,21 @@ class Polygon:
 
     points: Sequence[Point]
     holes: Sequence[Sequence[Point]] = ()
+    _wkb: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", _ring(self.points))
         object.__setattr__(self, "holes", tuple(_ring(hole) for hole in self.holes))
-        _require_valid(self.shape)
+        object.__setattr__(self, "_wkb", _checked(shapely.Polygon(self.points, self.holes)))
 
-    @cached_property
+    @property
     def shape(self) -> shapely.Polygon:
-        """The polygon as shapely knows it."""
-        return shapely.Polygon(self.points, self.holes)
+        """The polygon as shapely knows it, a new one each time: one may be changed by looking at it.
+
+        GEOS builds indexes inside a shape when it is first tested, without a lock and outside of Python's. Threads that
+        share a range therefore never share a shape.
+        """
+        return cast(shapely.Polygon, shapely.from_wkb(self._wkb))
 
 
 @dataclass(frozen=True)
@@ -96,17 +100,18 @@ class MultiPolygon:
     """The places inside any of several polygons that do not overlap."""
 
     parts: Sequence[Polygon]
+    _wkb: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", tuple(self.parts))
         if not self.parts:
             raise InvalidQuery("a multipolygon needs at least one polygon, got none")
-        _require_valid(self.shape)
+        object.__setattr__(self, "_wkb", _checked(shapely.MultiPolygon([part.shape for part in self.parts])))
 
-    @cached_property
+    @property
     def shape(self) -> shapely.MultiPolygon:
-        """The polygons as shapely knows them."""
-        return shapely.MultiPolygon([part.shape for part in self.parts])
+        """The polygons as shapely knows them, new ones each time, as in `Polygon.shape`."""
+        return cast(shapely.MultiPolygon, shapely.from_wkb(self._wkb))
 
 
 Range = Circle | Rectangle | Polygon | MultiPolygon
@@ -164,12 +169,14 @@ def _ring(points: Sequence[Point]) -> tuple[Point, ...]:
     return tuple((float(x) + 0.0, float(y) + 0.0) for x, y in ring)
 
 
-def _require_valid(shape: shapely.Geometry) -> None:
+def _checked(shape: shapely.Geometry) -> bytes:
+    """Return a shape that can be used as bytes, which any number of threads can read."""
     if not shapely.is_valid(shape):
         reason = shapely.is_valid_reason(shape)
         raise InvalidQuery(f"this polygon cannot be used: {reason}; its edges must not cross each other")
     if shapely.area(shape) == 0:
         raise InvalidQuery("this polygon cannot be used: it has no area; give points that are not on one line")
+    return bytes(shapely.to_wkb(shape))
 
 
 def _geometry_of(found: Any) -> Any:

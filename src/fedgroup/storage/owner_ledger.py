@@ -130,8 +130,8 @@ class OwnerLedger(SQLiteLedger):
     def begin_comparison(self, session: bytes, *, over: str, limit: int, freeze: Callable[[], bytes]) -> bytes | None:
         """Count a secure comparison, once, and return the vector frozen for this epoch; None beyond the limit.
 
-        One grid and one threshold serve a whole epoch: another one gets None too. Records are counted, by `freeze`,
-        only after the comparison is.
+        `over` names the grid, its domain and the threshold exactly. One serves a whole epoch: another gets None too.
+        Records are counted, by `freeze`, only after the comparison is.
         """
         epoch = self.epoch
         with self._transaction() as connection:
