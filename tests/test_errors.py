@@ -63,3 +63,10 @@ def test_refusals_are_told_in_words_the_commonest_first() -> None:
 def test_one_member_is_no_members() -> None:
     assert "1 member of a masked group was heard" in str(TooFewHeard(heard=1, needed=2))
     assert "3 members of a masked group were heard" in str(TooFewHeard(heard=3, needed=4))
+
+
+def test_too_few_heard_for_budgets_is_a_matter_of_budgets() -> None:
+    spent = TooFewHeard(heard=0, needed=1, refused={"budget": 2}, charged=False, spent=True)
+    assert (spent.exit_code, TooFewHeard(heard=0, needed=1).exit_code) == (BudgetExhausted.exit_code, 75)
+    again = pickle.loads(pickle.dumps(spent))
+    assert (again.exit_code, again.spent, again.charged, str(again)) == (3, True, False, str(spent))

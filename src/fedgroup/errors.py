@@ -77,18 +77,27 @@ class TooFewHeard(FedgroupError):
     """Nobody was heard, or fewer members of a masked group than its noise needs; the round gave no answer.
 
     `refused` tells how many owners refused, by the reason they gave. `charged` is False if no owner paid anything, so
-    that whoever asked pays nothing either.
+    that whoever asked pays nothing either. `spent` tells that owners' budgets are why: later is no better.
     """
 
     exit_code = 75
 
     def __init__(
-        self, *, heard: int, needed: int, refused: Mapping[str, int] | None = None, charged: bool = True
+        self,
+        *,
+        heard: int,
+        needed: int,
+        refused: Mapping[str, int] | None = None,
+        charged: bool = True,
+        spent: bool = False,
     ) -> None:
         self.heard = heard
         self.needed = needed
         self.refused = dict(refused or {})
         self.charged = charged
+        self.spent = spent
+        if spent:
+            self.exit_code = BudgetExhausted.exit_code
         if needed > 1:
             members = "1 member of a masked group was" if heard == 1 else f"{heard} members of a masked group were"
             few = f"{members} heard but {needed} are needed for enough noise"
@@ -96,13 +105,15 @@ class TooFewHeard(FedgroupError):
         else:
             few = "no owner answered"
             advice = "ask differently, or later" if refused else "ask again later"
+        if spent:
+            advice = "ask with a smaller epsilon, repeat an earlier question, or wait for the owners' next epoch"
         told = [refusals_in_words(self.refused)] if refused else []
         super().__init__("; ".join([few, *told, *([] if charged else ["nothing was charged"]), advice]))
 
     def __reduce__(self) -> tuple[Callable[[], TooFewHeard], tuple[()]]:
         """Survive the way back from a worker process with all facts."""
-        again = partial(TooFewHeard, heard=self.heard, needed=self.needed, refused=self.refused, charged=self.charged)
-        return again, ()
+        again = partial(TooFewHeard, heard=self.heard, needed=self.needed, refused=self.refused)
+        return partial(again, charged=self.charged, spent=self.spent), ()
 
 
 class ProtocolViolation(FedgroupError):

@@ -107,6 +107,61 @@ def test_why_owners_refuse_is_told(running: Running, ask: Any, tmp_path: Path) -
         assert "no owner answered; 3 owners refused: the owner's database does not answer" in " ".join(err.split())
 
 
+def spend_all(up: Any, *owners: str) -> None:
+    for name in owners:
+        up.here.city.owners[name].ledger.set_cap(Epsilon.of(0.5))
+
+
+def test_a_question_that_owners_budgets_do_not_cover_exits_3(running: Running, ask: Any, tmp_path: Path) -> None:
+    with running(owners=3) as up:
+        up_file(tmp_path, up)
+        spend_all(up, "owner-0", "owner-1")
+        assert ask("count", *WHERE, "--method", "dp")[0] == 0  # one is heard, and a note tells of the others
+        spend_all(up, "owner-2")
+        code, out, err = ask("count", *WHERE, "--method", "dp", "--fresh", "--key", "spent")
+        assert (code, out) == (3, "")
+        assert "3 owners refused: the owner's budget does not cover it; nothing was charged" in " ".join(err.split())
+        assert "or wait for the owners' next epoch" in " ".join(err.split())
+        assert up.here.spent() == Epsilon.of(1)
+
+
+def test_a_masked_group_that_budgets_leave_too_small_exits_3(running: Running, ask: Any, tmp_path: Path) -> None:
+    with running(owners=4) as up:
+        up_file(tmp_path, up)
+        assert ask("count", *WHERE, "--method", "mpc")[0] == 0
+        spend_all(up, "owner-0", "owner-1")
+        assert ask("count", *WHERE, "--method", "mpc", "--fresh")[0] == 3
+
+
+def test_budgets_are_not_to_blame_where_more_owners_fail_otherwise(running: Running, ask: Any, tmp_path: Path) -> None:
+    with running(owners=3) as up:
+        up_file(tmp_path, up)
+        up.here.city.break_silos()
+        spend_all(up, "owner-0")
+        up.here.city.owners["owner-0"].silo.broken = False
+        assert ask("count", *WHERE, "--method", "dp")[0] == 75
+        spend_all(up, "owner-1", "owner-2")
+        for name in ("owner-1", "owner-2"):
+            up.here.city.owners[name].silo.broken = False
+        assert ask("count", *WHERE, "--method", "dp")[0] == 3
+
+
+def test_a_dry_run_tells_what_is_known_of_owners_budgets(running: Running, ask: Any, tmp_path: Path) -> None:
+    with running(owners=3) as up:
+        up_file(tmp_path, up)
+        code, out, _ = ask("count", *WHERE, "--method", "dp", "--dry-run")
+        assert (code, "cost 1, 100 is left of your allowance" in out) == (0, True)
+        assert "what owners have left is unknown: no owner tells\n" in out
+        spend_all(up, "owner-0", "owner-1")
+        ask("count", *WHERE, "--method", "dp")
+        told = json.loads(ask("count", *WHERE, "--method", "dp", "--dry-run", "--json")[1])["owners_left"]
+        assert told == {"telling": 0, "unknown": 3, "lowest": None, "median": None, "refusing": 2}
+        out = ask("count", *WHERE, "--method", "dp", "--dry-run")[1]
+        assert "2 of 3 refused this price before, for their budgets" in " ".join(out.split())
+        cheaper = ("--near", "5,5", "--within", "3.2", "--epsilon", "0.4")
+        assert "refused" not in ask("count", *cheaper, "--method", "dp", "--dry-run")[1]
+
+
 def test_notes_that_come_with_every_answer_stay_in_the_json(running: Running, ask: Any, tmp_path: Path) -> None:
     with running(owners=1) as up:
         up_file(tmp_path, up)

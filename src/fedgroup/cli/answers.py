@@ -56,14 +56,20 @@ def say_expectation(expected: Expectation, *, as_json: bool) -> None:
     if as_json:
         only = expected.errors.get(expected.kind)
         errors = {"expected_error": only and only.mean_absolute, "half_width": only and only.half_width}
-        print_json(asdict(expected) | errors | {"dry_run": True})
+        facts = {name: fact for name, fact in asdict(expected).items() if (name, fact) != ("owners_left", None)}
+        print_json(facts | errors | {"dry_run": True})
         return
     for part, error in expected.errors.items():
         average, most = number(error.mean_absolute), number(error.half_width)
         result.print(f"{part}: off by {average} on average, by at most {most} in 95 %")
-    left = "nothing is capped" if expected.left is None else f"{expected.left:g} is left"
+    of_what = "" if expected.owners_left is None else " of your allowance"
+    left = "nothing is capped" if expected.left is None else f"{expected.left:g} is left{of_what}"
     verdict = "" if expected.affordable else ": it would be refused"
     result.print(f"{expected.method}: {_noises(expected)}; cost {expected.charge:g}, {left}{verdict}")
+    if expected.owners_left is not None:
+        from fedgroup.live.balances import left_in_words
+
+        result.print(left_in_words(expected.owners_left))
     result.print("nothing was spent")
 
 

@@ -38,7 +38,8 @@ class Tally:
     `left_out` are not asked with their masked groups: who lapsed before, and `failed`, who lapsed in this question.
     `led_nothing` are leaders of trusted groups that gave no answer. `modes` are those of the groups that were to give
     their values, or whose leaders may have seen some. `paid` tells whether any owner may have charged itself: who
-    answers alone or writes to a leader does so before it replies, the others when their group goes.
+    answers alone or writes to a leader does so before it replies, the others when their group goes. `silent` were asked
+    and said nothing in time.
     """
 
     parts: Sequence[str]
@@ -50,6 +51,7 @@ class Tally:
     heard: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
+    silent: set[str] = field(default_factory=set)
     led_nothing: set[str] = field(default_factory=set)
     rounds: list[bytes] = field(default_factory=list)
     reruns: int = 0
@@ -64,6 +66,12 @@ class Tally:
     def reasons(self) -> dict[str, int]:
         """How many of the owners that were not heard refused, by their reasons."""
         return dict(sorted(Counter(why for name, why in self.refused.items() if name not in self.heard).items()))
+
+    @property
+    def for_budgets(self) -> bool:
+        """Whether budgets are why owners were not heard: more of them refused for that than failed otherwise."""
+        unheard = [name for name in self.refused.keys() | self.silent if name not in self.heard]
+        return 2 * sum(self.refused.get(name) == "budget" for name in unheard) > len(unheard)
 
     def add(self, sums: Sequence[int], *, noises: float, heard: Iterable[str]) -> None:
         """Add the noisy sums of one group."""
@@ -134,6 +142,7 @@ class Asking:
                 messages |= dict.fromkeys(group.members[1:], ask(group.name, first_step))
         replies = await self._desk.ask(round_id, messages, (Ready, Noisy), seconds=first_step)
         tally.refused |= replies.refused
+        tally.silent |= messages.keys() - replies.said.keys() - replies.refused.keys()
         tally.paid |= _may_have_paid([*alone, *_writers(groups)], replies)
         self._lapses.note_alone([name for name in alone if _add_alone(tally, name, replies)])
         return await self._second_step(query, round_id, groups, replies, tally, deadline=deadline)
@@ -163,6 +172,7 @@ class Asking:
         said = await self._desk.ask(round_id, messages, (Masked, Noisy), seconds=left * 0.8)
         said = await self._hurried(round_id, messages, said, seconds=left * 0.2)
         tally.refused |= said.refused
+        tally.silent |= messages.keys() - said.said.keys() - said.refused.keys()
         spoilt = [group for group in going if not _add_group(tally, group, rosters[group.name], said, query)]
         tally.led_nothing |= {group.members[0] for group in groups if group.mode == "trusted"} - set(said.said)
         self._note_lapses(tally, spoilt, rosters, _masked(said, query))

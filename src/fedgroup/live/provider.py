@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, LedgerUnavailable, TooFewHeard
 from fedgroup.live.asking import Asking, Tally
+from fedgroup.live.balances import Balances
 from fedgroup.live.desk import Desk
 from fedgroup.live.forming import Forming
 from fedgroup.live.lapses import Lapses
@@ -29,7 +30,7 @@ from fedgroup.live.mending import Mending
 from fedgroup.live.plans import LivePlan, Roster
 from fedgroup.live.settings import LiveSettings
 from fedgroup.live.telling import notes_of, trust_in, with_absent
-from fedgroup.messages import Answer, ExpectedError, RangeQuery
+from fedgroup.messages import Answer, ExpectedError, OwnersLeft, RangeQuery
 from fedgroup.messages.asked import Check
 from fedgroup.messages.said import Checked
 from fedgroup.privacy.release import scales_of
@@ -68,6 +69,7 @@ class LiveProvider:
         self._asking = Asking(desk, self._lapses)
         self._mending = Mending(desk, self._lapses)
         self._leaving = Leaving(desk)
+        self._balances = Balances()
         self._changing = asyncio.Lock()
         self._plans = {plan.method: plan for plan in map(LivePlan.of, store.plans())}
 
@@ -129,8 +131,10 @@ class LiveProvider:
             if plan is not None:
                 self._mending.note_answer(plan, self._plans.get(chosen), tally)
         note_refusals(log, tally.refused)
+        self._balances.note(query.epsilon, heard=tally.heard, refused=tally.refused)
         if not tally.heard:
-            raise TooFewHeard(heard=0, needed=1, refused=tally.reasons, charged=tally.paid)
+            reasons, spent = tally.reasons, tally.for_budgets
+            raise TooFewHeard(heard=0, needed=1, refused=reasons, charged=tally.paid, spent=spent)
         answer = self._answer(query, chosen, plan, tally, asked=asked)
         if not tally.reruns:
             with contextlib.suppress(LedgerUnavailable):  # what is not kept is asked and paid for again
@@ -154,6 +158,10 @@ class LiveProvider:
     def alone(self, plan: LivePlan) -> int:
         """Return how many of the groups that a question is answered with now are owners alone."""
         return len(plan.alone(self.desk.present, self._lapses.left_out))
+
+    def owners_left(self, price: Epsilon) -> OwnersLeft:
+        """Return what is known of the budgets of the owners that are here, and who would hardly pay so much."""
+        return self._balances.of(self.desk.present, price=price)
 
     def trust(self, plan: LivePlan | None) -> str:
         """Return who is trusted with what if everybody who is here answers by a plan."""

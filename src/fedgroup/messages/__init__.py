@@ -20,6 +20,7 @@ from fedgroup.messages.values import (
     NoisyAnswers,
     NoisyTotals,
     NoisyVectors,
+    OwnersLeft,
     Partition,
     RangeQuery,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "NoisyAnswers",
     "NoisyTotals",
     "NoisyVectors",
+    "OwnersLeft",
     "Partition",
     "RangeQuery",
 ]

@@ -276,8 +276,26 @@ class ExpectedError:
 
 
 @dataclass(frozen=True)
+class OwnersLeft:
+    """What is known of live owners' budgets: the lowest and the median of what is left to those `telling` it.
+
+    `unknown` is how many tell nothing; `refusing` how many of all refused this price, or a lower one, for their budget
+    when they were last asked for so much.
+    """
+
+    telling: int
+    unknown: int
+    lowest: float | None
+    median: float | None
+    refusing: int
+
+
+@dataclass(frozen=True)
 class Expectation:
-    """What an answer would be like, told before anything is spent; AVG tells the errors of its SUM and its COUNT."""
+    """What an answer would be like, told before anything is spent; AVG tells the errors of its SUM and its COUNT.
+
+    `left` is what is left of the budget, or of a user's allowance in a live federation, which also knows `owners_left`.
+    """
 
     kind: Kind
     epsilon: float
@@ -295,3 +313,4 @@ class Expectation:
     private: bool
     delta: float = 0.0
     notes: tuple[str, ...] = ()
+    owners_left: OwnersLeft | None = None

@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery, ServiceUnavailable
-from fedgroup.messages import Answer, Expectation, ExpectedError, Kind
+from fedgroup.messages import Answer, Expectation, ExpectedError, Kind, OwnersLeft
 from fedgroup.service.problems import error_of
 from fedgroup.space import Circle, MultiPolygon, Polygon, Range, Rectangle
 
@@ -118,7 +118,8 @@ def expectation_of(reply: Mapping[str, Any]) -> Expectation:
     """Return what an answer would be like, from a reply."""
     known = _known(Expectation, reply)
     errors = {part: ExpectedError(**_known(ExpectedError, error)) for part, error in known.pop("errors").items()}
-    return Expectation(**known, errors=errors)
+    left = known.pop("owners_left", None)
+    return Expectation(**known, errors=errors, owners_left=left and OwnersLeft(**_known(OwnersLeft, left)))
 
 
 def required_url(url: str) -> str:

@@ -73,8 +73,9 @@ def problem_of(error: Exception, **facts: Any) -> Problem:
             spending = {"asked": error.asked, "left": error.left, "cap": error.cap}
             return Problem("budget-exhausted", str(error), **spending, **facts)
         case TooFewHeard():
-            told = {"heard": error.heard, "needed": error.needed, "refused": error.refused}
-            return Problem("too-few-heard", str(error), retry_after=HEARD_SECONDS, **told, **facts)
+            told = {"heard": error.heard, "needed": error.needed, "refused": error.refused, "spent": error.spent}
+            later = None if error.spent else HEARD_SECONDS
+            return Problem("too-few-heard", str(error), retry_after=later, **told, **facts)
         case LedgerUnavailable():
             text = "the accounts cannot be written now; try later"
             return Problem("ledger-unavailable", text, retry_after=LEDGER_SECONDS, **facts)
@@ -90,8 +91,9 @@ def error_of(status: int, body: Mapping[str, Any]) -> FedgroupError:
             return BudgetExhausted(asked=float(body["asked"]), left=float(body["left"]), cap=float(body["cap"]))
         if kind == "too-few-heard":
             refused = {str(reason): int(count) for reason, count in dict(body.get("refused") or {}).items()}
-            heard, needed, charged = int(body["heard"]), int(body["needed"]), body.get("charged") is not False
-            return TooFewHeard(heard=heard, needed=needed, refused=refused, charged=charged)
+            charged, spent = body.get("charged") is not False, body.get("spent") is True
+            heard, needed = int(body["heard"]), int(body["needed"])
+            return TooFewHeard(heard=heard, needed=needed, refused=refused, charged=charged, spent=spent)
     except (LookupError, TypeError, ValueError):
         return ServiceUnavailable(text)
     if kind == "ledger-unavailable":

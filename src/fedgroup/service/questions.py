@@ -77,6 +77,7 @@ class Questions:
             left=float(user.left),
             affordable=query.epsilon <= user.left,
             private=True,
+            owners_left=self._provider.owners_left(query.epsilon),
         )
 
     async def regroup(self, user: User, asked: PlanAsked, *, key: str | None) -> Question:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import METHODS, LiveProvider
-from fedgroup.messages import Answer, Kind
+from fedgroup.messages import Answer, Kind, OwnersLeft
 from fedgroup.storage.provider_state import Question, User
 
 Number = int | float
@@ -82,6 +82,7 @@ class ExpectationShown(_Shown):
     left: float
     affordable: bool
     private: bool
+    owners_left: OwnersLeft
     delta: float = 0.0
 
 

@@ -24,30 +24,9 @@ from typing import Any
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput, LedgerUnavailable
+from fedgroup.storage.provider_tables import VERSION, forget_answers, forget_questions, lay_out
 from fedgroup.storage.sqlite_file import make_private
 
-_VERSION = 2
-_APPLICATION_ID = 0x46454450  # "FEDP"
-_FIRST_SCHEMA = """
-CREATE TABLE users (
-    name TEXT PRIMARY KEY, token TEXT NOT NULL UNIQUE, role TEXT NOT NULL, per_minute INTEGER NOT NULL,
-    allowance INTEGER NOT NULL, spent INTEGER NOT NULL DEFAULT 0,
-    CHECK (0 <= spent AND spent <= allowance)) WITHOUT ROWID;
-CREATE TABLE questions (
-    id TEXT PRIMARY KEY, user TEXT NOT NULL, key TEXT, at TEXT NOT NULL, request TEXT NOT NULL, nano INTEGER NOT NULL,
-    state TEXT NOT NULL, answer TEXT, UNIQUE (user, key));
-CREATE TABLE answers (key TEXT PRIMARY KEY, round BLOB NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE plans (method TEXT PRIMARY KEY, plan TEXT NOT NULL) WITHOUT ROWID;
-"""
-_SINCE_VERSION_2 = """
-CREATE TABLE forgotten (user TEXT PRIMARY KEY, questions INTEGER NOT NULL, nano INTEGER NOT NULL) WITHOUT ROWID;
-ALTER TABLE answers ADD COLUMN used TEXT NOT NULL DEFAULT '';
-CREATE INDEX questions_by_age ON questions (at);
-CREATE INDEX questions_of_users ON questions (user, at);
-CREATE INDEX answers_by_use ON answers (used);
-"""
-_FORGOTTEN_AT_ONCE = 16
-"""How many old rows go, at most, when a new one comes."""
 _USED_AGAIN = timedelta(days=1)
 """How old a note of an answer's use may be before a new one is worth writing."""
 
@@ -156,7 +135,8 @@ class ProviderState:
             connection.execute(
                 "INSERT INTO questions (id, user, key, at, request, nano, state) VALUES (?, ?, ?, ?, ?, ?, ?)", row
             )
-            self._forget_questions(connection)
+            if self._keep is not None:
+                forget_questions(connection, before=self._ago(self._keep))
             return Question(row[0], user, row[3], request, epsilon, "asked", None, new=True)
 
     def can_afford(self, user: str, epsilon: Epsilon) -> bool:
@@ -225,7 +205,8 @@ class ProviderState:
         with self._transaction() as connection:
             row = (key, round_id, json.dumps(answer), self._ago())
             connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
-            self._forget_answers(connection)
+            if self._keep is not None:
+                forget_answers(connection, before=self._ago(self._keep))
 
     def plans(self) -> list[Mapping[str, Any]]:
         """Return the plans in force."""
@@ -246,19 +227,11 @@ class ProviderState:
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        """Lay out a new file, bring one of version 1 up to date; refuse one that is something else."""
+        """Lay out a new file, bring an older one up to date; refuse one that is something else."""
         with self._transaction() as connection:
-            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if tables == 0:
-                _run(connection, _FIRST_SCHEMA)
-                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            if tables == 0 or _marks(connection) == (_APPLICATION_ID, 1):
-                _run(connection, _SINCE_VERSION_2)
-                connection.execute("UPDATE answers SET used = ?", (self._ago(),))
-                connection.execute(f"PRAGMA user_version = {_VERSION}")
-            found = _marks(connection)
-        if found != (_APPLICATION_ID, _VERSION):
-            raise InvalidInput(f"{self.path} is not a provider's file of version {_VERSION}; name another file")
+            known = lay_out(connection, now=self._ago())
+        if not known:
+            raise InvalidInput(f"{self.path} is not a provider's file of version {VERSION}; name another file")
 
     def _spend(self, connection: sqlite3.Connection, user: str, epsilon: Epsilon) -> None:
         row = connection.execute("SELECT allowance, spent FROM users WHERE name = ?", (user,)).fetchone()
@@ -269,22 +242,6 @@ class ProviderState:
                 asked=float(epsilon), left=float(Epsilon(row[0] - row[1])), cap=float(Epsilon(row[0]))
             )
         connection.execute("UPDATE users SET spent = spent + ? WHERE name = ?", (epsilon.nano, user))
-
-    def _forget_questions(self, connection: sqlite3.Connection) -> None:
-        """Forget some questions that are too old, and add what they were charged to what their users keep."""
-        if self._keep is None:
-            return
-        old = "SELECT rowid, user, nano FROM questions WHERE at < ? ORDER BY at LIMIT ?"
-        rows = connection.execute(old, (self._ago(self._keep), _FORGOTTEN_AT_ONCE)).fetchall()
-        connection.executemany(_ONE_MORE_FORGOTTEN, [(user, nano) for _, user, nano in rows])
-        connection.executemany("DELETE FROM questions WHERE rowid = ?", [(row,) for row, _, _ in rows])
-
-    def _forget_answers(self, connection: sqlite3.Connection) -> None:
-        """Forget some answers that nobody asked for in a long time."""
-        if self._keep is not None:
-            old = "SELECT key FROM answers WHERE used < ? ORDER BY used LIMIT ?"
-            keys = connection.execute(old, (self._ago(self._keep), _FORGOTTEN_AT_ONCE)).fetchall()
-            connection.executemany("DELETE FROM answers WHERE key = ?", keys)
 
     def _ago(self, time: timedelta = timedelta()) -> str:
         """Return when it was so long ago, as texts that sort by time."""
@@ -319,23 +276,6 @@ class ProviderState:
 
 _USER = "SELECT name, role, per_minute, allowance, spent, token LIKE 'removed %' FROM users"
 _QUESTION = "SELECT id, user, at, request, nano, state, answer FROM questions"
-_ONE_MORE_FORGOTTEN = (
-    "INSERT INTO forgotten VALUES (?, 1, ?)"
-    " ON CONFLICT DO UPDATE SET questions = questions + 1, nano = nano + excluded.nano"
-)
-
-
-def _run(connection: sqlite3.Connection, statements: str) -> None:
-    for statement in statements.split(";\n"):
-        connection.execute(statement)
-
-
-def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return whose file this is, and of which version."""
-    application, version = (
-        int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("application_id", "user_version")
-    )
-    return application, version
 
 
 def _user(row: tuple[Any, ...]) -> User:
