@@ -101,6 +101,7 @@ class Roles:
         self.trial = make_trial(folder / "federation", owners=owners, seed=1)
         self.folder = folder
         self.running: list[Running] = []
+        self.rewrite(self.trial.provider, {"seconds = 10.0": f"seconds = {PATIENCE_S}"})
 
     def __enter__(self) -> Roles:
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from journey_roles import Roles, eventually, free_ports, program
+from journey_roles import PATIENCE_S, Roles, eventually, free_ports, program
 
 import fedgroup as fg
 from fedgroup.identity import Identity, Trust
@@ -43,6 +43,7 @@ def test_a_federation_outlives_a_node_of_its_cluster(tmp_path: Path) -> None:
         ports = free_ports(3)
         words = cluster_words(roles, ports)
         nodes = [roles.start_server(f"node-{n}", words[n], ports[n]) for n in range(3)]
+        roles.rewrite(roles.trial.provider, {f"seconds = {PATIENCE_S}": "seconds = 10.0"})  # two will be silent
         roles.point_provider_at(ports[0], embedded=False)
         provider, url = roles.start_provider()
         files = roles.trial.owners

@@ -22,9 +22,9 @@ def test_users_see_counts_and_sizes_and_no_names(here, opened, picture):
     expect(page.get_by_text("Guarantee:")).to_be_visible()
     text = page.locator(".fg-main").inner_text()
     assert "owner-" not in text
-    assert page.locator("meter").count() == 1
-    assert page.get_by_role("img", name="questions in each minute").is_visible()
-    assert page.get_by_role("button", name="Group anew").count() == 0
+    expect(page.locator("meter")).to_have_count(1)
+    expect(page.get_by_role("img", name="questions in each minute")).to_be_visible()
+    expect(page.get_by_role("button", name="Group anew")).to_have_count(0)
     picture(page)
 
 
