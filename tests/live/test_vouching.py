@@ -107,3 +107,26 @@ def test_owners_of_one_process_share_what_they_verified(tmp_path: Path) -> None:
     opened = [open_node(read_config(file, OwnerConfig), new_ledger=True, known=known) for file in trial.owners]
     assert len({id(each[2]) for each in opened}) == 1
     assert list(known) == [(tmp_path / "trial" / "authority").resolve()]
+
+
+def test_what_an_older_list_let_pass_is_not_remembered_beside_a_newer_one(
+    federation: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, believed, now = federation.owner("ann"), federation.vouching(), [100.0]
+    told_the_time(monkeypatch, lambda: now[0])
+    believed.newest()
+    usual = Trust.verify
+
+    def overtaken(trust: Trust, der: bytes, **role: Any) -> Certificate:
+        """Look by the old list while another thread takes the new one in."""
+        monkeypatch.setattr(Trust, "verify", usual)
+        found = usual(trust, der, **role)
+        federation.authority.revoke("ann")
+        now[0] += vouching.MOMENT_S
+        assert believed.newest() is not trust
+        return found
+
+    monkeypatch.setattr(Trust, "verify", overtaken)
+    assert believed.verify(ann).name == "ann"
+    with pytest.raises(ProtocolViolation):
+        believed.verify(ann)

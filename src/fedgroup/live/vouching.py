@@ -22,26 +22,36 @@ MOMENT_S = 0.05
 REFRESH_S = 30.0
 """How soon a new list of revocations reaches connections that are made anew."""
 
+_Good = dict[tuple[bytes, Role], tuple[Certificate, float]]
+
 
 class Vouching:
-    """Verifies certificates as often as asked: what was found good is remembered for 30 s, or until a new list."""
+    """Verifies certificates as often as asked: what was found good is remembered for 30 s, or until a new list.
+
+    Guarantee: what was found good by one list of revocations is remembered beside that list only, so that threads which
+               look while a newer one comes bring no revoked certificate over.
+    """
 
     def __init__(self, trust: Trust) -> None:
-        self.trust = trust
         self._list = os.fspath(trust.revoked_file)
         self._read_at = -1
         self._look_at = 0.0
-        self._good: dict[tuple[bytes, Role], tuple[Certificate, float]] = {}
+        self._found: tuple[Trust, _Good] = trust, {}
+
+    @property
+    def trust(self) -> Trust:
+        """What the authority's files said at the last look."""
+        return self._found[0]
 
     def verify(self, der: bytes, role: Role = "owner") -> Certificate:
         """Return the certificate, or raise `ProtocolViolation` if it is not, or no longer, good."""
-        current = self.newest()
-        known = self._good.get((der, role))
+        current, good = self._newest()
+        known = good.get((der, role))
         if known is None or time.monotonic() > known[1]:
             found = current.verify(der, role=role)
-            if len(self._good) >= _MOST:
-                self._good = {}
-            known = self._good[der, role] = (found, time.monotonic() + _REMEMBERED_S)
+            if len(good) >= _MOST:
+                good.clear()
+            known = good[der, role] = (found, time.monotonic() + _REMEMBERED_S)
         return known[0]
 
     def now(self) -> object:
@@ -50,16 +60,19 @@ class Vouching:
 
     def newest(self) -> Trust:
         """Return what the authority's files say: as of now, or of a moment ago for who asks about a whole group."""
+        return self._newest()[0]
+
+    def _newest(self) -> tuple[Trust, _Good]:
         if time.monotonic() < self._look_at:
-            return self.trust
+            return self._found
         read_at = _changed_at(self._list)
         if read_at != self._read_at or not read_at:
             current = self.trust.current()
             if current is not self.trust:
-                self.trust, self._good = current, {}
+                self._found = current, {}
             self._read_at = read_at
         self._look_at = time.monotonic() + MOMENT_S
-        return self.trust
+        return self._found
 
     async def keep_fresh(self, contexts: Sequence[ssl.SSLContext]) -> None:
         """Give TLS contexts each new list of revocations, until cancelled."""
