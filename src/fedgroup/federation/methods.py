@@ -16,7 +16,7 @@ from fedgroup.messages import Partition
 from fedgroup.owner.identity import OwnerIds, positions
 from fedgroup.owner.role import AnswerTerms
 from fedgroup.secure.round import MaskSettings
-from fedgroup.user.trust import ALONE, BOTH, EXACT, MASKED, TRUSTED
+from fedgroup.user.trust import ALONE, EXACT, TRUSTED, trust_in
 
 METHODS = ("dp", "fedgroup", "cohorts", "mpc", "exact")
 COHORT_SIZE = 50
@@ -109,7 +109,8 @@ def _masked(name: str, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings
     ready = masks.ready(partition, settings)
     terms = AnswerTerms(partition, np.arange(len(owners), dtype=np.int32), ready)
     said = (settings, size if name == "cohorts" else None)
-    return Method(name, "masked", MASKED.format(settings.colluders), owners, terms, None, said, settings)
+    trust = trust_in({"masked"}, colluders=settings.colluders, delta=ready.delta)
+    return Method(name, "masked", trust, owners, terms, None, said, settings)
 
 
 def _fedgroup(plan: Plan | None, in_group: str, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings) -> Method:
@@ -122,7 +123,7 @@ def _fedgroup(plan: Plan | None, in_group: str, owners: OwnerIds, masks: MaskRoo
     if not partition.is_masked.any():
         return Method("fedgroup", in_group, TRUSTED, roster, AnswerTerms(partition, seats), plan)
     ready = masks.ready(partition, settings)
-    trust = (MASKED if in_group == "masked" else BOTH).format(settings.colluders)
+    trust = trust_in({"masked", in_group}, colluders=settings.colluders, delta=ready.delta)
     return Method(
         "fedgroup", in_group, trust, roster, AnswerTerms(partition, seats, ready), plan, (settings,), settings
     )

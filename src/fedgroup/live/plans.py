@@ -81,6 +81,11 @@ class LivePlan:
         return {name for group in self.groups for name in group.members}
 
     @property
+    def delta(self) -> float:
+        """The chance that some masked group's mask graph fails; 0 where all groups mask all pairs."""
+        return sum(group.terms.delta for group in self.groups if group.mode == "masked")
+
+    @property
     def meant_for(self) -> set[str]:
         """The owners it was made for, also those that are in no group now because they were away."""
         return self.members.union(*(roster.members for roster in self.rosters))

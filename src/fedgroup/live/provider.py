@@ -29,7 +29,7 @@ from fedgroup.live.logs import note_refusals
 from fedgroup.live.mending import Mending
 from fedgroup.live.plans import LivePlan, Roster
 from fedgroup.live.settings import LiveSettings
-from fedgroup.live.telling import notes_of, trust_in, with_absent
+from fedgroup.live.telling import notes_of, with_absent
 from fedgroup.messages import Answer, ExpectedError, OwnersLeft, RangeQuery
 from fedgroup.messages.asked import Check
 from fedgroup.messages.said import Checked
@@ -37,6 +37,7 @@ from fedgroup.privacy.release import scales_of
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.space.ranges import canonical_range
 from fedgroup.user import role as user
+from fedgroup.user.trust import trust_in
 
 log = logging.getLogger("fedgroup.provider")
 
@@ -167,7 +168,8 @@ class LiveProvider:
         """Return who is trusted with what if everybody who is here answers by a plan."""
         modes = set() if plan is None else {group.mode for group in plan.groups}
         alone = plan is not None and bool(self.alone(plan))
-        return trust_in(modes, alone=alone, colluders=self.settings.masks.colluders)
+        delta = 0.0 if plan is None else plan.delta
+        return trust_in(modes, colluders=self.settings.masks.colluders, delta=delta, alone=alone)
 
     def _chosen(self, method: str | None) -> str:
         return method or ("fedgroup" if self.plan is not None else "dp")
@@ -274,7 +276,8 @@ class LiveProvider:
         roster = asked | tally.heard | (set() if plan is None else plan.meant_for)
         mode = None if plan is None else plan.mode
         cost = float(query.epsilon * (1 + tally.reruns))
-        trust = trust_in(tally.modes, alone=bool(tally.alone), colluders=self.settings.masks.colluders)
+        colluders, alone = self.settings.masks.colluders, bool(tally.alone)
+        trust = trust_in(tally.modes, colluders=colluders, delta=tally.delta, alone=alone)
         return Answer(
             kind=query.kind,
             value=reading.value,

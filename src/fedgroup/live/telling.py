@@ -8,15 +8,6 @@ from dataclasses import replace
 from fedgroup.errors import refusals_in_words
 from fedgroup.live.asking import Tally
 from fedgroup.messages import Answer
-from fedgroup.user.trust import ALONE, BOTH, MASKED, TRUSTED
-
-
-def trust_in(modes: Collection[str], *, alone: bool, colluders: int) -> str:
-    """Return who is trusted with what, where groups of these modes answer and maybe owners `alone`."""
-    if not modes:
-        return ALONE
-    text = TRUSTED if "masked" not in modes else (BOTH if "trusted" in modes else MASKED).format(colluders)
-    return f"{text}; owners in no group add their own noise" if alone else text
 
 
 def notes_of(missing: Collection[str], tally: Tally) -> tuple[str, ...]:

@@ -77,6 +77,7 @@ class Questions:
             left=float(user.left),
             affordable=query.epsilon <= user.left,
             private=True,
+            delta=0.0 if plan is None else plan.delta,
             owners_left=self._provider.owners_left(query.epsilon),
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 ALONE = "nobody is trusted: every owner adds its own noise"
 TRUSTED = "each group's leader is trusted by its members: it sees their exact partial answers"
 MASKED = (
@@ -12,3 +14,13 @@ MASKED = (
 
 BOTH = f"leaders of groups of similar owners are trusted by their members; all others: {MASKED}"
 EXACT = "everybody is trusted with the exact answer: for evaluation only"
+BY_CHANCE = "; in groups too large to mask all pairs this fails with a chance of {:.1g} in all, the answer's delta"
+
+
+def trust_in(modes: Collection[str], *, colluders: int, delta: float, alone: bool = False) -> str:
+    """Return who is trusted with what, where groups of these modes answer and maybe owners `alone`."""
+    if not modes:
+        return ALONE
+    text = TRUSTED if "masked" not in modes else (BOTH if "trusted" in modes else MASKED).format(colluders)
+    text += BY_CHANCE.format(delta) if delta else ""
+    return f"{text}; owners in no group add their own noise" if alone else text
