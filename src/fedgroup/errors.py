@@ -7,6 +7,7 @@
     |-- LedgerUnavailable   the ledger cannot be written now: nothing was released
     |-- SiloUnavailable     an owner's database cannot be reached now: nothing was counted
     |-- ServiceUnavailable  a federation's service cannot be reached, or is too busy, now
+    |-- TooFewHere          fewer owners are here than a quorum asks for: nobody was asked
     |-- TooFewHeard         nobody, or too few members of a masked group, answered: no answer
     `-- ProtocolViolation   a party sent what the protocol forbids
 
@@ -71,6 +72,23 @@ class ServiceUnavailable(FedgroupError):
     """A federation's service cannot be reached, is too busy, or could not answer now; try later."""
 
     exit_code = 75
+
+
+class TooFewHere(FedgroupError):
+    """Fewer owners are here than the operator or the user asks for; nobody was asked, and nothing was charged."""
+
+    exit_code = 75
+
+    def __init__(self, *, here: int, known: int, needed: int) -> None:
+        self.here = here
+        self.known = known
+        self.needed = needed
+        owners = f"{here} of {known} known owners {'is' if here == 1 else 'are'} here"
+        super().__init__(f"{owners} and {needed} are asked for; nothing was charged; ask later, or for fewer")
+
+    def __reduce__(self) -> tuple[Callable[[], TooFewHere], tuple[()]]:
+        """Survive the way back from a worker process with all facts."""
+        return partial(TooFewHere, here=self.here, known=self.known, needed=self.needed), ()
 
 
 class TooFewHeard(FedgroupError):

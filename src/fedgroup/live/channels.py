@@ -147,6 +147,11 @@ class ProviderChannels:
         self._fresh: dict[str, OwnerKey] = {}
         self._sessions: dict[str, Session] = {}
 
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection to the broker now."""
+        return bool(getattr(self._link, "connected", True))
+
     async def send(self, owner: str, payload: bytes) -> None:
         await self.send_many([(owner, payload)])
 

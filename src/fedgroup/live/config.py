@@ -94,9 +94,12 @@ class HttpTable(_Table, frozen=True, kw_only=True):
 
 
 class AnswersTable(_Table, frozen=True, kw_only=True):
-    """How long an answer may take, and what masked groups withstand."""
+    """How long an answer may take, how many owners must be here, and what masked groups withstand."""
 
     seconds: float = 10.0
+    least_owners: _AtLeastOne = 1
+    least_share: _Share = 0.0
+    messages_at_once: _AtLeastOne = 1_000
     cohort_size: int = 50
     colluders: int = 1
     dropouts: float = 0.1
@@ -154,6 +157,8 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
             attributes=self.federation.attributes,
             times=self.federation.times,
             grouping=UsualGrouping(**msgspec.structs.asdict(self.grouping)),
+            quorum=Quorum(answers.least_owners, answers.least_share),
+            messages_at_once=answers.messages_at_once,
         )
 
 

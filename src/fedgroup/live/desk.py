@@ -6,9 +6,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol, get_args
 
 from fedgroup.errors import FedgroupError, ProtocolViolation
+from fedgroup.live.attendance import Attendance
 from fedgroup.live.replies import Replies, Switchboard
 from fedgroup.messages.asked import Agreed
 from fedgroup.messages.live import FromOwner
@@ -41,7 +43,9 @@ class Desk:
         decode: Callable[[bytes, tuple[type, ...]], Any],
         verify: Callable[[bytes], Any],
         agreed: bytes = b"",
+        known: Mapping[str, bytes] = MappingProxyType({}),
     ) -> None:
+        """`known` are the owners of earlier times, each with the certificate it showed last."""
         self._link = link
         self._encode = encode
         self._decode = decode
@@ -51,7 +55,9 @@ class Desk:
         self._arrived = asyncio.Condition()
         self._quiet: set[str] = set()
         self._shown: dict[str, bytes] = {}
-        self._known: dict[str, bytes] = {}  # the last certificate of everybody who was here
+        self._known = dict(known)  # the last certificate of everybody who was ever here
+        self.unkept: dict[str, bytes] = {}
+        """Owners of whom nobody wrote down yet that they are known."""
         self._looked_at = time.monotonic()
         self.certificates: dict[str, bytes] = {}
         self.arrivals: dict[str, int] = {}
@@ -61,16 +67,30 @@ class Desk:
     @property
     def present(self) -> set[str]:
         """The owners that are here, by the names in their certificates, as far as these hold."""
+        if not self.connected:
+            return set()
         if time.monotonic() - self._looked_at >= _LOOK_AGAIN_S:
             self._look_again()
         return set(self.certificates)
 
-    def away(self, also: Iterable[str] = ()) -> set[str]:
-        """Return the owners that were here since this desk began, and `also` these, that are not here now.
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection to the broker: without one, nobody is here."""
+        return bool(getattr(self._link, "connected", True))
 
-        Who was revoked is not away: it is no owner of the federation any more.
+    def attendance(self, also: Iterable[str] = ()) -> Attendance:
+        """Return who is known, `also` these, and who of them is here.
+
+        Who was revoked, or retired by the operator, is no owner of the federation any more.
         """
-        return {name for name in {*self._known, *also} - self.present if self._may_come(name)}
+        present = frozenset(self.present)
+        away = {name for name in {*self._known, *also} - present if self._may_come(name)}
+        return Attendance(present | away, present)
+
+    def retire(self, owner: str) -> None:
+        """Count an owner that is not here no more."""
+        self._known.pop(owner, None)
+        self.unkept.pop(owner, None)
 
     def _may_come(self, owner: str) -> bool:
         try:
@@ -118,7 +138,9 @@ class Desk:
     def _admit(self, owner: str) -> None:
         if self._verify(self._shown[owner]).name != owner:
             raise ProtocolViolation("an owner shows its own certificate")
-        self.certificates[owner] = self._known[owner] = self._shown[owner]
+        self.certificates[owner] = self._shown[owner]
+        if self._known.get(owner) != self._shown[owner]:
+            self._known[owner] = self.unkept[owner] = self._shown[owner]
         self.arrivals[owner] = self.arrivals.get(owner, 0) + 1  # each time it may have forgotten its groups
         log.info("connected", extra={"owner": owner})
 

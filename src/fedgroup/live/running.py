@@ -86,7 +86,12 @@ async def running_provider(
         channels = ProviderChannels(link, identity, verify_owner=vouching.verify)
         stack.push_async_callback(_end, asyncio.create_task(channels.keep_greeting()))
         desk = Desk(
-            through(channels), encode=encode, decode=decode, verify=vouching.verify, agreed=_agreed(config.federation)
+            through(channels),
+            encode=encode,
+            decode=decode,
+            verify=vouching.verify,
+            agreed=_agreed(config.federation),
+            known=state.owners(),
         )
         stack.push_async_callback(_end, asyncio.create_task(desk.listen()))
         if not await link.until_up(CONNECT_SECONDS):

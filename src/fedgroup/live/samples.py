@@ -42,6 +42,9 @@ tls = false                           # true: serve with the provider's certific
 
 [answers]
 seconds = 10.0                        # how long a round of a question may take; there are two at most
+least_owners = 1                      # a question is refused, and costs nothing, if fewer owners are here
+least_share = 0.0                     # likewise for this share of all known owners
+messages_at_once = 1000               # questions under way times owners; more questions wait, and then are refused
 cohort_size = 50                      # masked cohorts have about this many members
 colluders = 1                         # how many members of a masked group may pool what they know
 dropouts = 0.1                        # which share of them may be silent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fedgroup.live.attendance import Quorum
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import PublicMap
@@ -33,3 +34,5 @@ class LiveSettings:
     attributes: tuple[str, ...] | None = None
     times: bool | None = None
     grouping: UsualGrouping = UsualGrouping()
+    quorum: Quorum = Quorum()
+    messages_at_once: int = 1_000

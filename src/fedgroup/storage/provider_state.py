@@ -208,6 +208,23 @@ class ProviderState:
             if self._keep is not None:
                 forget_answers(connection, before=self._ago(self._keep))
 
+    def owners(self) -> dict[str, bytes]:
+        """Return everybody who was ever admitted and not retired, each with the certificate it showed last."""
+        with self._reading() as connection:
+            return {name: bytes(der) for name, der in connection.execute("SELECT name, certificate FROM owners")}
+
+    def keep_owners(self, certificates: Mapping[str, bytes]) -> None:
+        """Remember owners that were admitted."""
+        rows = [(name, der, self._now()) for name, der in certificates.items()]
+        add = "INSERT INTO owners VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET certificate = excluded.certificate"
+        with self._transaction() as connection:
+            connection.executemany(add, rows)
+
+    def retire_owner(self, name: str) -> bool:
+        """Forget an owner that left for good; tell whether it was known."""
+        with self._transaction() as connection:
+            return connection.execute("DELETE FROM owners WHERE name = ?", (name,)).rowcount == 1
+
     def plans(self) -> list[Mapping[str, Any]]:
         """Return the plans in force."""
         with self._reading() as connection:

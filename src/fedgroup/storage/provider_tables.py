@@ -27,6 +27,11 @@ CREATE INDEX questions_by_age ON questions (at);
 CREATE INDEX questions_of_users ON questions (user, at);
 CREATE INDEX answers_by_use ON answers (used);
 """
+_OWNERS = """
+CREATE TABLE IF NOT EXISTS owners (name TEXT PRIMARY KEY, certificate BLOB NOT NULL, since TEXT NOT NULL) WITHOUT ROWID
+"""
+"""Everybody who was ever admitted, until an operator retires it."""
+
 _AT_ONCE = 16
 """How many old rows go, at most, when a new one comes."""
 _ONE_MORE_FORGOTTEN = (
@@ -45,7 +50,10 @@ def lay_out(connection: sqlite3.Connection, *, now: str) -> bool:
         _run(connection, _SINCE_VERSION_2)
         connection.execute("UPDATE answers SET used = ?", (now,))
         connection.execute(f"PRAGMA user_version = {VERSION}")
-    return _marks(connection) == [_APPLICATION_ID, VERSION]
+    if _marks(connection) != [_APPLICATION_ID, VERSION]:
+        return False
+    connection.execute(_OWNERS)
+    return True
 
 
 def forget_questions(connection: sqlite3.Connection, *, before: str) -> None:

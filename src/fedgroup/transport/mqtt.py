@@ -62,6 +62,10 @@ class _Line:
             await asyncio.wait_for(self._up.wait(), seconds)
         return self._up.is_set()
 
+    @property
+    def connected(self) -> bool:
+        return self._up.is_set()
+
     async def publish(self, messages: Iterable[tuple[str, bytes]]) -> None:
         if self._connection is not None:
             await self._connection.publish_many(_short_enough(messages))
@@ -146,6 +150,11 @@ class _MqttLink:
     async def until_up(self, seconds: float) -> bool:
         """Wait until the link is connected; tell whether it is."""
         return await self._line.until_up(seconds)
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection to the broker now."""
+        return self._line.connected
 
     def received(self) -> AsyncIterator[tuple[str, bytes]]:
         """Yield (sender, payload) until the link is closed."""
