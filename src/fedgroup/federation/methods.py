@@ -12,15 +12,13 @@ from fedgroup.errors import InvalidQuery
 from fedgroup.federation.fitting import Overlap
 from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.questions import Details
-from fedgroup.messages import Partition
+from fedgroup.messages import Answer, Partition, RangeQuery
 from fedgroup.owner.identity import OwnerIds, positions
 from fedgroup.owner.role import AnswerTerms
 from fedgroup.secure.round import MaskSettings
 
 METHODS = ("dp", "fedgroup", "cohorts", "mpc", "exact")
 COHORT_SIZE = 50
-MOST_METHODS = 16
-"""How many methods a federation keeps ready."""
 
 _ALONE = "nobody is trusted: every owner adds its own noise"
 _TRUSTED = "each group's leader is trusted by its members: it sees their exact partial answers"
@@ -79,6 +77,26 @@ class Method:
     def overlap(self, owners: OwnerIds) -> Overlap | None:
         """Return how the plan's owners and those of the data overlap; None without a plan."""
         return None if self.plan is None else Overlap.of(self.plan, owners, roster=self.roster)
+
+
+def exact_answer(
+    query: RangeQuery, how: Method, value: float | None, *, asked_at: str, notes: tuple[str, ...]
+) -> Answer:
+    """Return an exact value as an answer: without noise, without an epsilon, and not private."""
+    interval = (value, value) if value is not None else (query.measure.bounds if query.measure else (0.0, 0.0))
+    return Answer(
+        kind=query.kind,
+        value=value,
+        interval=interval,
+        confidence=1.0,
+        epsilon=0.0,
+        **how.shown(),
+        heard=how.partition.owners,
+        missing=0,
+        private=False,
+        asked_at=asked_at,
+        notes=notes,
+    )
 
 
 def choose_method(details: Details, *, owners: OwnerIds, masks: MaskRoom) -> Method:
