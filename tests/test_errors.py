@@ -41,6 +41,14 @@ def test_an_exhausted_budget_says_what_was_asked_what_is_left_and_what_to_do() -
     assert "epsilon 0.300000001 but only 0.3 of the budget of 10 is left; ask with a smaller" in str(error)
 
 
+def test_with_nothing_left_no_smaller_epsilon_is_advised_but_another_epoch_or_a_raised_budget() -> None:
+    text = str(BudgetExhausted(asked=0.1, left=0, cap=2))
+    assert "nothing of the budget of 2 is left" in text
+    assert "smaller" not in text
+    assert "--new-epoch" in text
+    assert "--raise-budget" in text
+
+
 def test_an_exhausted_budget_survives_the_way_back_from_a_worker() -> None:
     error = BudgetExhausted(asked=0.5, left=0.25, cap=1)
     again = pickle.loads(pickle.dumps(error))

@@ -4,6 +4,7 @@
     |-- InvalidInput        the user: data, a file or a setting is not usable
     |   `-- InvalidQuery    the user: this question cannot be asked
     |-- BudgetExhausted     an owner refuses: the answer would cost more than is left
+    |-- ComparisonsExhausted  owners refuse: no secure comparison is left in this epoch
     |-- LedgerUnavailable   the ledger cannot be written now: nothing was released
     |-- SiloUnavailable     an owner's database cannot be reached now: nothing was counted
     |-- ServiceUnavailable  a federation's service cannot be reached, or is too busy, now
@@ -21,6 +22,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+
+_ASK_LESS = "ask with a smaller epsilon, repeat an earlier question, or agree on a larger budget"
+_RENEW = (
+    "an earlier question asked again is free; whoever keeps the budget can renew it with another epoch (fedgroup "
+    "ledger FILE --new-epoch) or, if its owners agree, raise it (--raise-budget)"
+)
 
 
 class FedgroupError(Exception):
@@ -46,14 +53,35 @@ class BudgetExhausted(FedgroupError):
         self.asked = asked
         self.left = left
         self.cap = cap
-        super().__init__(
-            f"this asks for epsilon {asked:.12g} but only {left:.12g} of the budget of {cap:.12g} is left; "
-            "ask with a smaller epsilon, repeat an earlier question, or agree on a larger budget"
-        )
+        if left > 0:
+            rest, advice = f"only {left:.12g} of the budget of {cap:.12g} is left", _ASK_LESS
+        else:
+            rest, advice = f"nothing of the budget of {cap:.12g} is left", _RENEW
+        super().__init__(f"this asks for epsilon {asked:.12g} but {rest}; {advice}")
 
     def __reduce__(self) -> tuple[Callable[[], BudgetExhausted], tuple[()]]:
         """Survive the way back from a worker process with all facts."""
         return partial(BudgetExhausted, asked=self.asked, left=self.left, cap=self.cap), ()
+
+
+class ComparisonsExhausted(FedgroupError):
+    """The owners of this ledger may not be compared any more in this epoch, or not as often as this plan may need."""
+
+    exit_code = 3
+
+    def __init__(self, *, needed: int, left: int, cap: int) -> None:
+        self.needed = needed
+        self.left = left
+        self.cap = cap
+        super().__init__(
+            f"{left:,} of the {cap:,} comparisons that all plans of this epoch may make together are left, and this "
+            f"plan may need {needed:,}; use a plan that was made before or a graph without comparisons, begin another "
+            "epoch (fedgroup ledger FILE --new-epoch), or agree on more (--comparisons N --raise-budget)"
+        )
+
+    def __reduce__(self) -> tuple[Callable[[], ComparisonsExhausted], tuple[()]]:
+        """Survive the way back from a worker process with all facts."""
+        return partial(ComparisonsExhausted, needed=self.needed, left=self.left, cap=self.cap), ()
 
 
 class LedgerUnavailable(FedgroupError):

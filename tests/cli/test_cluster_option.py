@@ -33,7 +33,8 @@ def test_a_local_cluster_writes_the_same_city(fedgroup, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("graph", ["topcell", "exact", "hybrid", "secure"])
 def test_a_graph_without_blocks_is_refused_and_costs_nothing(fedgroup, city, ledger, spent, graph):
-    ran = fedgroup("group", city, "--graph", graph, "--epsilon", 1, "--cluster", "local", "--ledger", ledger)
+    ask = ("group", city, "--graph", graph, "--epsilon", 1, "--evaluate", "--cluster", "local", "--ledger", ledger)
+    ran = fedgroup(*ask)
     assert (ran.code, ran.out, spent()) == (2, "", 0)
     assert f"the graph {graph} has no blocks" in ran.err
 

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from fedgroup.cli import ledger as ledger_command
+
 CIRCLE = ("--near", "10000,10000", "--within", "3000")
+
+
+@pytest.fixture
+def somebody():
+    """A context in which this process has nobody's rights, should it have root's."""
+
+    @contextmanager
+    def rights():
+        root = os.geteuid() == 0
+        if root:
+            os.seteuid(65534)
+        try:
+            yield
+        finally:
+            if root:
+                os.seteuid(0)
+
+    return rights
 
 
 @pytest.fixture
@@ -69,14 +92,74 @@ def test_what_is_no_ledger_is_refused_and_left_as_it_was(fedgroup, city, tmp_pat
 
 
 def test_a_ledger_that_cannot_be_written_asks_to_try_later(fedgroup, city, used, monkeypatch):
-    monkeypatch.setattr(
-        "fedgroup.storage.sqlite.SQLiteLedger.__init__.__kwdefaults__", {"busy_seconds": 0.05, "flushed_later": False}
-    )
+    defaults = {"busy_seconds": 0.05, "flushed_later": False, "read_only": False}
+    monkeypatch.setattr("fedgroup.storage.sqlite.SQLiteLedger.__init__.__kwdefaults__", defaults)
     with closing(sqlite3.connect(used, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         ran = fedgroup("count", city, *CIRCLE, "--epsilon", 0.1, "--ledger", used)
     assert (ran.code, ran.out) == (75, "")
     assert "try later" in ran.err
+
+
+def test_a_ledger_that_may_only_be_read_is_shown_and_left_as_it_is(fedgroup, used, somebody):
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / "ledger.db"
+        copy.write_bytes(used.read_bytes())
+        shown = fedgroup("ledger", copy, "--json").json
+        copy.chmod(0o444)
+        Path(folder).chmod(0o555)
+        with somebody():
+            assert fedgroup("ledger", copy, "--json").json == shown
+            assert [file.name for file in Path(folder).iterdir()] == ["ledger.db"]
+            assert fedgroup("ledger", copy, "--new-epoch").code == 75
+        Path(folder).chmod(0o755)
+
+
+def test_a_locked_ledger_says_so_after_a_second(fedgroup, used, monkeypatch):
+    assert ledger_command.PATIENCE_S <= 2
+    monkeypatch.setattr(ledger_command, "PATIENCE_S", 0.05)
+    with closing(sqlite3.connect(used, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN IMMEDIATE")
+        ran = fedgroup("ledger", used)
+    assert (ran.code, ran.out) == (75, "")
+    assert "locked" in ran.err
+
+
+def test_a_budget_is_raised_on_purpose_and_lowered_at_once(fedgroup, city, used):
+    ask = ("count", city, *CIRCLE, "--epsilon", 0.25, "--ledger", used)
+    before = fedgroup("ledger", used, "--json").json
+    ran = fedgroup(*ask, "--budget", 5, "--fresh")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--raise-budget" in ran.err
+    assert fedgroup("ledger", used, "--json").json == before
+    assert fedgroup(*ask, "--budget", 5, "--raise-budget").code == 0
+    assert fedgroup(*ask, "--budget", 2).code == 0
+    told = [line["question"] for line in fedgroup("ledger", used, "--json").json["entries"]]
+    assert told[-2:] == ["budget set to 5, raised from 1", "budget set to 2, lowered from 5"]
+    assert fedgroup(*ask, "--raise-budget").code == 2
+
+
+def test_comparisons_of_all_plans_of_a_ledger_are_capped_with_exit_3(fedgroup, city, ledger):
+    compare = (
+        "group",
+        city,
+        "--graph",
+        "hybrid",
+        "--lower=-1",
+        "--upper",
+        1,
+        "--epsilon",
+        1_000_000,
+        "--ledger",
+        ledger,
+    )
+    first = fedgroup(*compare, "--comparisons", 1, "--json").json
+    ran = fedgroup(*compare, "--json")
+    assert (first["secure_comparisons"], ran.code, ran.out) == (1, 3, "")
+    assert "0 of the 1 comparisons" in ran.err
+    assert fedgroup(*compare, "--comparisons", 3).code == 2
+    assert fedgroup(*compare, "--comparisons", 3, "--raise-budget", "--json").json["secure_comparisons"] == 2
 
 
 def test_a_backup_is_a_whole_ledger_of_its_own(fedgroup, city, used, tmp_path):

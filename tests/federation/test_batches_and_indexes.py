@@ -40,6 +40,13 @@ def test_a_batch_is_charged_as_a_whole_or_not_at_all(city: fg.Records) -> None:
     assert asked.count(CIRCLES[0], epsilon=0.3).stored
 
 
+def test_a_batch_pays_for_a_plan_from_elsewhere_once(city: fg.Records) -> None:
+    plan = fg.Federation(city).group(epsilon=0.5)
+    asked = fg.Federation(city, budget=0.8)
+    asked.count_many(CIRCLES[:3], epsilon=0.1, plan=plan)
+    assert asked.spent == pytest.approx(0.8)
+
+
 def test_answers_do_not_change_when_the_index_takes_over(city: fg.Records) -> None:
     asked = fg.Federation(city, evaluation=True)
     answers = [asked.count(circle, epsilon=HUGE).value for circle in CIRCLES]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,42 @@ def test_a_ledger_that_cannot_be_written_releases_nothing(tmp_path: Path) -> Non
     assert refusal.value.exit_code == 75
     assert ledger.entries() == []
     ledger.close()
+
+
+def test_a_budget_is_raised_on_purpose_only(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with fg.Federation(records(), DOMAIN, ledger=path, budget=2) as federation:
+        before = federation.ledger.entries()
+    with pytest.raises(fg.InvalidInput, match="raise_budget=True"):
+        fg.Federation(records(), DOMAIN, ledger=path, budget=5)
+    with fg.Federation(records(), DOMAIN, ledger=path) as federation:
+        assert (federation.left, federation.ledger.entries()) == (2, before)
+    for budget, raised in ((5, True), (1, False)):
+        with fg.Federation(records(), DOMAIN, ledger=path, budget=budget, raise_budget=raised) as federation:
+            assert federation.left == budget
+
+
+@pytest.mark.parametrize("ledger", ["memory", "file"])
+def test_a_closed_federation_answers_nothing_and_spends_nothing(ledger: str, tmp_path: Path) -> None:
+    kept: Any = MemoryLedger() if ledger == "memory" else fg.SQLiteLedger(tmp_path / "ledger.sqlite")
+    with fg.Federation(records(), DOMAIN, ledger=kept, seed=1) as federation:
+        plan = federation.group(epsilon=0.1, grid=(2, 2))
+        federation.count(CIRCLE, epsilon=0.1)
+    before = kept.entries()
+    asks: list[Callable[[], Any]] = [
+        lambda: federation.count(CIRCLE, epsilon=0.1),
+        lambda: federation.count_many([CIRCLE], epsilon=0.1),
+        lambda: federation.expect("count", CIRCLE, epsilon=0.1),
+        lambda: federation.group(epsilon=0.1, grid=(2, 2)),
+        lambda: federation.judge(plan, threshold=0.5),
+        lambda: federation.left,
+        lambda: federation.spent,
+    ]
+    for ask in asks:
+        with pytest.raises(fg.InvalidInput, match="this federation is closed"):
+            ask()
+    assert kept.entries() == before
+    kept.close()
 
 
 def test_a_budget_in_a_file_binds_those_who_name_none(tmp_path: Path) -> None:

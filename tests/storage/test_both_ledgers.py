@@ -8,14 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import BudgetExhausted
+from fedgroup.errors import BudgetExhausted, ComparisonsExhausted, InvalidInput
 from fedgroup.privacy.budget import Charge
+from fedgroup.privacy.comparing import Comparing
 from fedgroup.storage.memory import MemoryLedger
 from fedgroup.storage.sqlite import SQLiteLedger
 
@@ -88,6 +90,65 @@ def test_a_plan_is_paid_once(open_ledger: OpenLedger) -> None:
     assert ledger.price([setup(6, "p"), query(1)]) == Epsilon(1)
     assert ledger.charge([setup(6, "p"), query(1)]) == Epsilon(1)
     assert ledger.charge([setup(6, "another"), query(1)]) == Epsilon(7)
+
+
+def test_a_plan_is_paid_once_in_charges_made_together(open_ledger: OpenLedger) -> None:
+    ledger = open_ledger()
+    together = [setup(6, "p"), query(1), setup(6, "p"), query(1)]
+    assert ledger.price(together) == ledger.charge(together) == Epsilon(8)
+    assert [entry.purpose for entry in ledger.entries()] == ["setup", "query", "query"]
+
+
+def test_a_cap_is_lowered_by_anybody_and_raised_on_purpose(open_ledger: OpenLedger) -> None:
+    ledger = open_ledger()
+    for cap in (2, 1):
+        ledger.set_cap(Epsilon.of(cap), raising=False)
+    before = ledger.entries()
+    with pytest.raises(InvalidInput, match="--raise-budget"):
+        ledger.set_cap(Epsilon.of(5), raising=False)
+    assert (ledger.cap, ledger.entries()) == (Epsilon.of(1), before)
+    ledger.set_cap(Epsilon.of(5), raising=True)
+    assert ledger.cap == Epsilon.of(5)
+
+
+def test_a_file_tells_from_where_a_cap_was_lowered_or_raised(tmp_path: Path) -> None:
+    ledger = SQLiteLedger(tmp_path / "ledger.db")
+    for cap in (2, 1, 5):
+        ledger.set_cap(Epsilon.of(cap))
+    assert [entry.question for entry in ledger.entries()] == [
+        "budget set to 2", "budget set to 1, lowered from 2", "budget set to 5, raised from 1",
+    ]  # fmt: skip
+    ledger.close()
+
+
+def comparing(plan: str, *, over: str = "a grid", **said: Any) -> Comparing:
+    return Comparing(over, plan, 100, "one record, add-remove", **said)
+
+
+def test_comparisons_of_all_plans_of_an_epoch_add_up(open_ledger: OpenLedger) -> None:
+    ledger = open_ledger()
+    assert ledger.reserve_comparisons(comparing("first", cap=50)) == 50
+    with pytest.raises(ComparisonsExhausted):
+        ledger.reserve_comparisons(comparing("meanwhile"))
+    ledger.settle_comparisons("first", 20)
+    assert ledger.reserve_comparisons(comparing("second")) == 30
+    ledger.settle_comparisons("second", 30)
+    with pytest.raises(ComparisonsExhausted) as refusal:
+        ledger.reserve_comparisons(comparing("third", cap=50))
+    assert (refusal.value.left, refusal.value.cap) == (0, 50)
+    assert [entry.question.split(",")[0] for entry in ledger.entries()] == [
+        "exact comparisons over a grid", "20 comparisons were made for plan first",
+        "exact comparisons over a grid", "30 comparisons were made for plan second",
+    ]  # fmt: skip
+
+
+def test_comparisons_over_something_else_are_refused_and_leave_nothing(open_ledger: OpenLedger) -> None:
+    ledger = open_ledger()
+    ledger.reserve_comparisons(comparing("first"))
+    before = ledger.entries()
+    with pytest.raises(InvalidInput, match=r"otherwise in this epoch \(over a grid\)"):
+        ledger.reserve_comparisons(comparing("second", over="another grid"))
+    assert ledger.entries() == before
 
 
 def test_one_exhausted_owner_refuses_for_all(open_ledger: OpenLedger) -> None:
@@ -197,13 +258,14 @@ def _accepted(ledger: AnyLedger, rounds: list[list[Charge]]) -> Counter[str]:
     """What each of the owners a, b, c and one never named has paid, by what the ledger accepted."""
     balances, plans = Counter(dict.fromkeys("abc.", 0)), {}
     for charges in rounds:
-        due = [charge for charge in charges if charge.plan is None or plans.get(charge.plan, -1) < charge.epsilon.nano]
         try:
             ledger.charge(charges)
         except BudgetExhausted:
             continue
-        for charge in due:
-            plans[charge.plan] = max(plans.get(charge.plan, -1), charge.epsilon.nano)
+        for charge in charges:
+            if charge.plan is not None and plans.get(charge.plan, -1) >= charge.epsilon.nano:
+                continue
+            plans[charge.plan] = charge.epsilon.nano
             for owner in "abc." if charge.owners is None else charge.owners:
                 balances[owner] += charge.epsilon.nano
     return balances

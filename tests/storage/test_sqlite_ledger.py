@@ -13,6 +13,7 @@ import pytest
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput, LedgerUnavailable
 from fedgroup.privacy.budget import Charge
+from fedgroup.privacy.comparing import Comparing
 from fedgroup.storage.sqlite import SQLiteLedger
 
 ONE = Charge(Epsilon(1), "query", "how many?")
@@ -103,6 +104,20 @@ def test_an_error_inside_a_transaction_undoes_all_of_it(ledger: SQLiteLedger) ->
         interrupted()
     assert ledger.epoch == 0
     assert ledger.charge([ONE]) == Epsilon(1)
+
+
+def test_comparisons_are_counted_anew_in_another_epoch(ledger: SQLiteLedger) -> None:
+    first, second = (Comparing(over, over, 9, "one record, add-remove", cap=5) for over in ("a grid", "another"))
+    assert ledger.reserve_comparisons(first) == 5
+    ledger.begin_epoch()
+    assert ledger.reserve_comparisons(second) == 5
+
+
+def test_comparisons_announced_before_they_were_counted_are_compared_otherwise(ledger: SQLiteLedger) -> None:
+    old = "exact comparisons over 5x5 cells, threshold 0.5, for plan 12345678; not epsilon-DP"
+    ledger.charge([Charge(Epsilon(0), "setup", old)])
+    with pytest.raises(InvalidInput, match="otherwise"):
+        ledger.reserve_comparisons(Comparing("5x5 cells", "p", 9, "one record, add-remove"))
 
 
 def test_a_busy_file_refuses_after_a_while_and_records_nothing(path: Path, ledger: SQLiteLedger) -> None:

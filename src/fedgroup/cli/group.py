@@ -88,7 +88,13 @@ class GroupOptions:
     ] = None
     device: Annotated[str, option(GROUPS, "--device", "cpu, or cuda for noisy graphs on a GPU", "NAME")] = "cpu"
     comparisons: Annotated[
-        int | None, option(GROUPS, "--comparisons", "for hybrid: compare the N likeliest pairs at most", "N")
+        int | None,
+        option(
+            GROUPS,
+            "--comparisons",
+            "for hybrid: likeliest pairs first, at most N in all plans of the ledger's epoch",
+            "N",
+        ),
     ] = None
 
 
@@ -116,7 +122,12 @@ def group(
     with workers_of(work.cluster) as executor:
         started = time.perf_counter()
         with open_federation(
-            records, domain=data.domain, protection=protection, evaluation=evaluation, evaluate=evaluate
+            records,
+            domain=data.domain,
+            protection=protection,
+            evaluation=evaluation,
+            evaluate=evaluate,
+            comparisons=how.comparisons,
         ) as federation:
             with working("grouping owners"):
                 plan = federation.group(**settings, executor=executor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from fedgroup.epsilon import Epsilon
     from fedgroup.privacy.budget import Entry
     from fedgroup.storage.sqlite import SQLiteLedger
+
+PATIENCE_S = 1.0
+"""How long to wait for a ledger that somebody locked, before saying so."""
+
+_EFFECTIVE = os.access in os.supports_effective_ids
 
 
 @grouped
@@ -36,7 +42,7 @@ def ledger(
 
     if backup is not None and new_epoch:
         raise InvalidInput("--backup copies a ledger as it is; begin an epoch in a command of its own")
-    with closing(_opened(file)) as opened:
+    with closing(_opened(file, to_change=new_epoch)) as opened:
         if backup is not None:
             opened.backup(backup)
             _print_copied(file, backup, as_json=output.json)
@@ -54,14 +60,16 @@ def ledger(
     result.print(f"epoch {epoch}: {balance}")
 
 
-def _opened(file: Path) -> SQLiteLedger:
+def _opened(file: Path, *, to_change: bool) -> SQLiteLedger:
+    """Return the ledger; one that may not be written can be looked at all the same."""
     from fedgroup.storage.sqlite import SQLiteLedger
 
     if not file.exists():
         raise InvalidInput(f"there is no ledger {file}; 'fedgroup count ... --ledger {file}' makes one")
     if file.is_dir():
         raise InvalidInput(f"{file} is a folder; give the ledger's file")
-    return SQLiteLedger(file)
+    writable = all(os.access(place, os.W_OK, effective_ids=_EFFECTIVE) for place in (file, file.absolute().parent))
+    return SQLiteLedger(file, busy_seconds=PATIENCE_S, read_only=not (writable or to_change))
 
 
 def _print_copied(file: Path, copy: Path, *, as_json: bool) -> None:

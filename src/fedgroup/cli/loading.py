@@ -47,16 +47,20 @@ def open_federation(
     protection: ProtectionOptions,
     evaluation: EvaluationOptions,
     evaluate: bool = False,
+    comparisons: int | None = None,
 ) -> Federation:
     """Return the federation that the options describe; one to `evaluate` shows exact values."""
     from fedgroup.federation import Federation
     from fedgroup.federation.opening import unpacked
 
     noise = _noise(evaluation)
+    if protection.raise_budget and (protection.budget, comparisons) == (None, None):
+        raise InvalidInput("--raise-budget goes with --budget B or --comparisons N: it says that more is meant")
     return Federation(
         records,
         required_domain(domain, unpacked(records)[0]),
         budget=protection.budget,
+        raise_budget=protection.raise_budget,
         ledger=protection.ledger,
         neighbours=protection.neighbours,  # type: ignore[arg-type]  # checked where it is used
         unit=protection.unit,  # type: ignore[arg-type]

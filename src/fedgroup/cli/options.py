@@ -112,6 +112,9 @@ class ProtectionOptions:
 
     ledger: Annotated[File, option(PRIVACY, "--ledger", "file that keeps what was spent", "FILE")] = None
     budget: Annotated[float | None, option(PRIVACY, "--budget", "epsilon every owner may spend in all", "B")] = None
+    raise_budget: Annotated[
+        bool, flag(PRIVACY, "--raise-budget", "let --budget, or group's --comparisons, be more than before")
+    ] = False
     neighbours: Annotated[
         str, option(PRIVACY, "--neighbours", "neighbouring databases differ by: add-remove or replace", "NAME")
     ] = "add-remove"

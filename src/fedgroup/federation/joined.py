@@ -11,13 +11,13 @@ from typing import Any, Self, Unpack
 from fedgroup.data.plans import Plan
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
-from fedgroup.federation.fitting import require_own_plan
 from fedgroup.federation.masks import MaskRoom
-from fedgroup.federation.methods import MOST_METHODS, Method, choose_method
+from fedgroup.federation.methods import Method, exact_answer
 from fedgroup.federation.opening import SomeLedger, agreed_domain, noise_name, opened_ledger, unpacked
 from fedgroup.federation.planning import Folder, Planner, owner_limits_of
-from fedgroup.federation.price import charges_of, notes_of, unlisted
+from fedgroup.federation.price import charges_of, notes_of
 from fedgroup.federation.questions import Details, range_query, require_evaluation, require_known
+from fedgroup.federation.ready import ReadyMethods
 from fedgroup.federation.repeats import from_store, repeat_key, to_store
 from fedgroup.messages import Answer, Expectation, Kind, NoisyAnswers, RangeQuery
 from fedgroup.messages.words import question
@@ -39,9 +39,9 @@ class Federation:
     """Owners' records, the public map they agreed on, and the budget that protects them.
 
     `budget` caps what every owner may spend in all; without it nothing is capped. `ledger` is a file to keep the
-    spending in, or a ledger. `seed`, `evaluation` and noise that is not private are for evaluation only: every answer
-    then says that it is not private, and exact answers, true values and exact graphs can be had; each of them leaves a
-    line in the ledger.
+    spending in, or a ledger; what it allows is raised only with `raise_budget`. `seed`, `evaluation` and noise that is
+    not private are for evaluation only: every answer then says that it is not private, and exact answers, true values
+    and exact graphs can be had; each of them leaves a line in the ledger.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class Federation:
         domain: Box | None = None,
         *,
         budget: float | None = None,
+        raise_budget: bool = False,
         ledger: SomeLedger | None = None,
         lonlat: bool | None = None,
         neighbours: Neighbours = "add-remove",
@@ -78,8 +79,8 @@ class Federation:
             records, self.map, protection=self.protection, ledger=self.ledger, noise=self._noise, index=index
         )
         self._provider = Provider()
-        self._methods: dict[tuple[int, str], Method] = {}
         self._masks = MaskRoom(len(records.owners), seed=seed)
+        self._methods = ReadyMethods(records, self.map, protection=self.protection, masks=self._masks)
         self._planner = Planner(
             records,
             self.map,
@@ -89,9 +90,15 @@ class Federation:
             masks=self._masks,
             ledger=self.ledger,
             private=self.private,
+            raising=raise_budget,
         )
+        self._closed = False
         if cap is not None:
-            opened.set_cap(cap)
+            try:
+                opened.set_cap(cap, raising=raise_budget)
+            except BaseException:
+                opened.close()
+                raise
 
     def __enter__(self) -> Self:
         return self
@@ -100,17 +107,24 @@ class Federation:
         self.close()
 
     def close(self) -> None:
-        """Close the ledger's file; a question asked later opens it again."""
+        """Close the ledger's file; nothing can be asked any more."""
+        self._closed = True
         self.ledger.close()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise InvalidInput("this federation is closed and answers no more; open another one")
 
     @property
     def spent(self) -> float:
         """What the owner that spent most has spent."""
+        self._require_open()
         return float(self.ledger.spent())
 
     @property
     def left(self) -> float | None:
         """What every owner can still spend; None when nothing is capped."""
+        self._require_open()
         left = left_of(self.ledger.cap, self.ledger.spent())
         return None if left is None else float(left)
 
@@ -151,6 +165,7 @@ class Federation:
         It costs `epsilon`; the graph `exact` costs nothing and is not private, the graph `secure` costs nothing and
         reveals one bit per pair that is compared, `hybrid` does both: a plan's guarantee says what it is worth.
         """
+        self._require_open()
         settings = GroupingSettings(
             graph=graph,
             estimate=estimate,
@@ -170,6 +185,7 @@ class Federation:
 
     def judge(self, plan: Plan, *, threshold: float) -> dict[str, float]:
         """Return the shares of falsely joined pairs and misplaced owners, judged by exact records: not private."""
+        self._require_open()
         return self._planner.judge(plan, threshold=threshold)
 
     # --- questions ------------------------------------------------------------------------------------------------
@@ -198,7 +214,7 @@ class Federation:
         exact, evaluate = how.name == "exact", details.get("evaluate", False)
         if exact or evaluate:
             require_evaluation(private=self.private)
-        answer = self._exact_answer(query, how) if exact else self._stored_or_new(query, how, details)
+        answer = self._exact(query, how) if exact else self._stored_or_new(query, how, details)
         if evaluate and not exact:
             answer = replace(answer, **self._truths(query), private=False)
         return replace(answer, seconds=time.perf_counter() - started)
@@ -257,27 +273,11 @@ class Federation:
     def _understood(
         self, kind: Kind, asked: Range, epsilon: float | Epsilon | None, details: Details
     ) -> tuple[RangeQuery, Method]:
+        self._require_open()
         require_known(details)
-        how = self._method(details)
+        how = self._methods.of(details)
         query = range_query(kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.map)
         return query, how
-
-    def _method(self, details: Details) -> Method:
-        """Return the method asked for, made ready once: for a million owners that takes longer than an answer."""
-        said = [details.get(name) for name in ("method", "in_group", "cohort_size", "colluders", "dropouts")]
-        plan = details.get("plan")
-        known = self._methods.get((id(plan), repr(said)))
-        if known is None:
-            known = choose_method(details, owners=self._records.owners, masks=self._masks)
-            require_own_plan(known.plan, public_map=self.map, protection=self.protection)
-            overlap = known.overlap(self._records.owners)
-            if overlap is not None:
-                overlap.require_fitting(unlisted=unlisted(self._records))
-            if len(self._methods) >= MOST_METHODS:
-                self._methods.pop(next(iter(self._methods)))
-            # The method keeps its plan alive, so no other plan can have its id meanwhile.
-            self._methods[id(plan), repr(said)] = known
-        return known
 
     def _stored_or_new(self, query: RangeQuery, how: Method, details: Details) -> Answer:
         stored = self._stored(query, how, details)
@@ -319,24 +319,8 @@ class Federation:
             values=tuple(reading.value for reading in readings) if repeat > 1 else (),
         )
 
-    def _exact_answer(self, query: RangeQuery, how: Method) -> Answer:
-        truths = self._truths(query)
-        value = truths["true_value_clipped"]
-        interval = (value, value) if value is not None else (query.measure.bounds if query.measure else (0.0, 0.0))
-        return Answer(
-            kind=query.kind,
-            value=value,
-            interval=interval,
-            confidence=1.0,
-            epsilon=0.0,
-            **how.shown(),
-            heard=how.partition.owners,
-            missing=0,
-            private=False,
-            asked_at=self.ledger.now(),
-            notes=self._notes(query, how),
-            **truths,
-        )
+    def _exact(self, query: RangeQuery, how: Method) -> Answer:
+        return exact_answer(query, how, self._truths(query), asked_at=self.ledger.now(), notes=self._notes(query, how))
 
     def _truths(self, query: RangeQuery) -> dict[str, Any]:
         """Return the true values, which are not private; that they were asked for is in the ledger first."""

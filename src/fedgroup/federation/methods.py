@@ -12,7 +12,7 @@ from fedgroup.errors import InvalidQuery
 from fedgroup.federation.fitting import Overlap
 from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.questions import Details
-from fedgroup.messages import Partition
+from fedgroup.messages import Answer, Partition, RangeQuery
 from fedgroup.owner.identity import OwnerIds, positions
 from fedgroup.owner.role import AnswerTerms
 from fedgroup.secure.round import MaskSettings
@@ -20,8 +20,6 @@ from fedgroup.user.trust import ALONE, EXACT, TRUSTED, trust_in
 
 METHODS = ("dp", "fedgroup", "cohorts", "mpc", "exact")
 COHORT_SIZE = 50
-MOST_METHODS = 16
-"""How many methods a federation keeps ready."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +70,28 @@ class Method:
     def overlap(self, owners: OwnerIds) -> Overlap | None:
         """Return how the plan's owners and those of the data overlap; None without a plan."""
         return None if self.plan is None else Overlap.of(self.plan, owners, roster=self.roster)
+
+
+def exact_answer(
+    query: RangeQuery, how: Method, truths: dict[str, Any], *, asked_at: str, notes: tuple[str, ...]
+) -> Answer:
+    """Return what is true after clipping as an answer: without noise, without an epsilon, and not private."""
+    value = truths["true_value_clipped"]
+    interval = (value, value) if value is not None else (query.measure.bounds if query.measure else (0.0, 0.0))
+    return Answer(
+        kind=query.kind,
+        value=value,
+        interval=interval,
+        confidence=1.0,
+        epsilon=0.0,
+        **how.shown(),
+        heard=how.partition.owners,
+        missing=0,
+        private=False,
+        asked_at=asked_at,
+        notes=notes,
+        **truths,
+    )
 
 
 def choose_method(details: Details, *, owners: OwnerIds, masks: MaskRoom) -> Method:

@@ -13,8 +13,8 @@ import numpy as np
 from fedgroup.cluster.graphs import Folder as Folder
 from fedgroup.cluster.graphs import joining
 from fedgroup.data.plans import Plan
-from fedgroup.epsilon import NOTHING, Epsilon, weak_notes
-from fedgroup.errors import InvalidInput
+from fedgroup.epsilon import Epsilon, weak_notes
+from fedgroup.errors import FedgroupError, InvalidInput
 from fedgroup.federation.masks import MaskRoom, with_cohorts
 from fedgroup.federation.price import unlisted
 from fedgroup.federation.questions import require_evaluation, some_epsilon
@@ -23,14 +23,13 @@ from fedgroup.owner.identity import OwnerIds, as_ids, positions
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
 from fedgroup.privacy.budget import Charge, Ledger, evaluation_of
+from fedgroup.privacy.comparing import Comparing
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.borderline import require_comparable
 from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.role import Join, Provider
 from fedgroup.provider.settings import COMPARED, GroupingSettings, require_blocks
 from fedgroup.space import Grid, PublicMap
-
-_COMPARED = "exact comparisons"
 
 
 class Planner:
@@ -47,6 +46,7 @@ class Planner:
         masks: MaskRoom,
         ledger: Ledger,
         private: bool,
+        raising: bool,
     ) -> None:
         self._records = records
         self._map = public_map
@@ -56,6 +56,7 @@ class Planner:
         self._masks = masks
         self._ledger = ledger
         self._private = private
+        self._raising = raising
 
     def plan(
         self,
@@ -118,16 +119,13 @@ class Planner:
         if settings.graph == "exact":
             return self._exact_grouping(settings, grid, plan_id)
         if settings.graph == "secure":
-            self._announce_comparisons(settings, grid, plan_id)
-            return self._compared_grouping(settings, grid, None)
+            return self._compared_grouping(self._reserved(settings, grid, plan_id), grid, plan_id, None)
         if epsilon is None:
             raise InvalidInput(f"grouping by the graph {settings.graph!r} needs an epsilon")
         cost = some_epsilon(epsilon)
         if settings.graph == "hybrid":
-            self._announce_comparisons(settings, grid, plan_id)
+            return self._hybrid_grouping(self._reserved(settings, grid, plan_id), grid, cost, plan_id)
         vectors = self._described(grid, cost, plan_id)
-        if settings.graph == "hybrid":
-            return self._compared_grouping(settings, grid, vectors)
         return self._provider.group(vectors, settings, private=self._private, join=join)
 
     def _described(self, grid: Grid, cost: Epsilon, plan_id: str) -> NoisyVectors:
@@ -135,26 +133,46 @@ class Planner:
         charge = Charge(cost, "setup", text, plan=plan_id, protection=str(self._protection))
         return self._owners.describe(grid, epsilon=cost, charge=charge)
 
-    def _announce_comparisons(self, settings: GroupingSettings, grid: Grid, plan_id: str) -> None:
-        """Write into the ledger that exact bits will be released, and refuse a second kind of them in one epoch.
+    def _reserved(self, settings: GroupingSettings, grid: Grid, plan_id: str) -> GroupingSettings:
+        """Return the settings with as many comparisons as the ledger allows; they count as made from now on.
 
         Comparisons over several grids or thresholds would narrow exact similarities down: one vector is compared with
         one threshold until the owners begin another epoch. Evaluation may compare as it likes.
         """
-        said = f"{_COMPARED} over {grid.columns}x{grid.rows} cells, threshold {settings.threshold:g}"
-        epoch = self._ledger.epoch
-        before = [e.question for e in self._ledger.entries() if e.epoch == epoch and e.question.startswith(_COMPARED)]
-        if self._private and any(not text.startswith(f"{said},") for text in before):
-            raise InvalidInput(f"owners were compared otherwise in this epoch ({before[0]}); begin another epoch first")
-        text = f"{said}, for plan {plan_id[:8]}; not epsilon-DP"
-        self._ledger.charge([Charge(NOTHING, "setup", text, protection=str(self._protection))])
+        owners = len(self._records.owners)
+        pairs = owners * (owners - 1) // 2
+        allowed = self._ledger.reserve_comparisons(
+            Comparing(
+                over=_over(grid, lonlat=self._map.lonlat, threshold=settings.threshold),
+                plan=plan_id,
+                pairs=pairs,
+                protection=str(self._protection),
+                cap=settings.comparisons,
+                raising=self._raising,
+                needs_all=settings.graph == "secure",
+                evaluation=not self._private,
+            )
+        )
+        return settings if allowed == pairs else replace(settings, comparisons=allowed)
 
-    def _compared_grouping(self, settings: GroupingSettings, grid: Grid, vectors: NoisyVectors | None) -> Grouping:
+    def _hybrid_grouping(self, settings: GroupingSettings, grid: Grid, cost: Epsilon, plan_id: str) -> Grouping:
+        try:
+            vectors = self._described(grid, cost, plan_id)
+        except FedgroupError:
+            self._ledger.settle_comparisons(plan_id, 0)
+            raise
+        return self._compared_grouping(settings, grid, plan_id, vectors)
+
+    def _compared_grouping(
+        self, settings: GroupingSettings, grid: Grid, plan_id: str, vectors: NoisyVectors | None
+    ) -> Grouping:
         """Let the provider ask two owners at a time whether they are similar, as its placing needs to know."""
         owners = self._owners.ready_to_compare(grid, threshold=settings.threshold)
-        return self._provider.group_compared(
+        found = self._provider.group_compared(
             vectors, settings, owners=len(self._records.owners), compare=owners.shares, private=self._private
         )
+        self._ledger.settle_comparisons(plan_id, int(found.settings["comparisons"]))
+        return found
 
     def _exact_grouping(self, settings: GroupingSettings, grid: Grid, plan_id: str) -> Grouping:
         from fedgroup.evaluation.truth import NO_GUARANTEE, exact_graph, exact_vectors
@@ -168,6 +186,13 @@ class Planner:
 
     def _require_evaluation(self) -> None:
         require_evaluation(private=self._private)
+
+
+def _over(grid: Grid, *, lonlat: bool, threshold: float) -> str:
+    """Return what owners are compared over, to the last digit: another text is another comparison."""
+    sides = ", ".join(repr(float(side)) for side in grid.box.sides)
+    unit = " degrees" if lonlat else ""
+    return f"{grid.columns}x{grid.rows} cells of [{sides}]{unit}, threshold {float(threshold)!r}"
 
 
 def owner_limits_of(owners: OwnerIds, largest: int | None, personal: Mapping[Any, int] | None) -> Limits | None:

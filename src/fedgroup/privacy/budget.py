@@ -8,12 +8,13 @@ Proof:     docs/guarantees.md#composition
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from fedgroup.epsilon import LARGEST, NANO, NOTHING, Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput
+from fedgroup.privacy.comparing import Comparing
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,14 @@ class Ledger(Protocol):
         """Return what one owner would pay at most for `charges`, without recording them."""
         ...
 
+    def reserve_comparisons(self, wanted: Comparing) -> int:
+        """Record that a plan may compare owners, and return how often; refuse what the epoch does not allow."""
+        ...
+
+    def settle_comparisons(self, plan: str, made: int) -> None:
+        """Record how many comparisons a plan made; the others it might have made can be made by later ones."""
+        ...
+
     def spent(self) -> Epsilon:
         """Return what the owner that spent most has spent in this epoch."""
         ...
@@ -129,6 +138,19 @@ def settle(charges: Sequence[Charge], *, cap: Epsilon | None, before: Spending) 
     return Spending(for_all, for_some)
 
 
+def once_per_plan(charges: Sequence[Charge], known: Callable[[Charge], bool]) -> list[Charge]:
+    """Leave out the setup of plans that are `known` to be paid, or were earlier in `charges`, with no less than now."""
+    due: list[Charge] = []
+    paid: dict[str, int] = {}
+    for charge in charges:
+        if charge.plan is not None:
+            if paid.get(charge.plan, -1) >= charge.epsilon.nano or known(charge):
+                continue
+            paid[charge.plan] = charge.epsilon.nano
+        due.append(charge)
+    return due
+
+
 def require_one_protection(known: str | None, charges: Sequence[Charge]) -> None:
     """Refuse charges that protect something else than what a ledger has counted so far."""
     for charge in charges:
@@ -137,6 +159,23 @@ def require_one_protection(known: str | None, charges: Sequence[Charge]) -> None
             raise InvalidInput(
                 f"this ledger counts epsilon for {known}, not for {charge.protection}; use another ledger"
             )
+
+
+def change_of_cap(before: Epsilon | None, cap: Epsilon, *, raising: bool) -> str:
+    """Return what a ledger notes when its cap changes, or refuse to raise it if nobody means to.
+
+    Guarantee: a cap that owners rely on is raised on purpose only, and its line tells from where.
+    """
+    if before is None or before == cap:
+        return f"budget set to {cap}"
+    if cap < before:
+        return f"budget set to {cap}, lowered from {before}"
+    if not raising:
+        raise InvalidInput(
+            f"the ledger's budget is {before}, and {cap} would raise it; if its owners agreed, say --raise-budget "
+            "(raise_budget=True), else leave the budget out"
+        )
+    return f"budget set to {cap}, raised from {before}"
 
 
 def left_of(cap: Epsilon | None, spent: Epsilon) -> Epsilon | None:

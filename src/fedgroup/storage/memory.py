@@ -6,12 +6,23 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from fedgroup.epsilon import Epsilon
+from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import LedgerUnavailable
-from fedgroup.privacy.budget import Charge, Entry, Spending, entry_of, require_one_protection, settle
+from fedgroup.privacy.budget import (
+    Charge,
+    Entry,
+    Spending,
+    change_of_cap,
+    entry_of,
+    once_per_plan,
+    require_one_protection,
+    settle,
+)
+from fedgroup.privacy.comparing import Compared, Comparing, allowed_comparisons, made_line
 
 _UNPAID = -1
 
@@ -22,13 +33,14 @@ class MemoryLedger:
     def __init__(self, cap: Epsilon | None = None) -> None:
         self._cap = cap
         self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._for_all = 0
         self._for_some: Counter[str] = Counter()
         self._plans: dict[str, int] = {}
         self._protection: str | None = None
         self._entries: list[Entry] = []
         self._answers: dict[str, Mapping[str, Any]] = {}
+        self._compared: dict[str, Compared] = {}
 
     @property
     def cap(self) -> Epsilon | None:
@@ -39,9 +51,11 @@ class MemoryLedger:
         """The lifetime of the process is one epoch."""
         return 0
 
-    def set_cap(self, cap: Epsilon) -> None:
-        """Set what every owner may spend; what was spent stays spent."""
-        self._cap = cap
+    def set_cap(self, cap: Epsilon, *, raising: bool = True) -> None:
+        """Set what every owner may spend, more than before only if `raising`; what was spent stays spent."""
+        with self._lock:
+            change_of_cap(self._cap, cap, raising=raising)
+            self._cap = cap
 
     def charge(self, charges: Sequence[Charge]) -> Epsilon:
         """Record all of `charges`, or none and raise `BudgetExhausted`; return what one owner pays at most."""
@@ -59,6 +73,20 @@ class MemoryLedger:
             self._entries += [entry_of(charge, at=self.now(), epoch=self.epoch) for charge in due]
             return added.most
 
+    def reserve_comparisons(self, wanted: Comparing) -> int:
+        """Record that a plan may compare owners, and return how often; refuse what the epoch does not allow."""
+        with self._lock:
+            allowed = allowed_comparisons(wanted, list(self._compared.values()))
+            self.charge([Charge(NOTHING, "setup", wanted.line(allowed), protection=wanted.protection)])
+            self._compared[wanted.plan] = wanted.reserved(allowed)
+            return allowed
+
+    def settle_comparisons(self, plan: str, made: int) -> None:
+        """Record how many comparisons a plan made; the others it might have made can be made by later ones."""
+        with self._lock:
+            self._compared[plan] = replace(self._compared[plan], count=min(made, self._compared[plan].count))
+            self._entries.append(Entry(self.now(), self.epoch, "note", made_line(plan, made), NOTHING, None))
+
     def price(self, charges: Sequence[Charge]) -> Epsilon:
         """Return what one owner would pay at most for `charges`, without recording them."""
         with self._lock:
@@ -71,7 +99,7 @@ class MemoryLedger:
 
     def _due(self, charges: Sequence[Charge]) -> list[Charge]:
         """Leave out the setup of plans that were paid for, with no less than is asked now."""
-        return [charge for charge in charges if not self._knows(charge)]
+        return once_per_plan(charges, self._knows)
 
     def _knows(self, charge: Charge) -> bool:
         return charge.plan is not None and self._plans.get(charge.plan, _UNPAID) >= charge.epsilon.nano

@@ -15,9 +15,19 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from fedgroup.epsilon import Epsilon
+from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.privacy.budget import Charge, Entry, Spending, require_one_protection, settle
+from fedgroup.privacy.budget import (
+    Charge,
+    Entry,
+    Spending,
+    change_of_cap,
+    once_per_plan,
+    require_one_protection,
+    settle,
+)
+from fedgroup.privacy.comparing import Comparing, allowed_comparisons, made_line
+from fedgroup.storage.compared import compared_before, count_compared, note_compared
 from fedgroup.storage.sqlite_file import SQLiteFile
 
 _SCHEMA_VERSION = 1
@@ -81,12 +91,14 @@ class SQLiteLedger(SQLiteFile):
     def epoch(self) -> int:
         return self._fact("epoch") or 0
 
-    def set_cap(self, cap: Epsilon) -> None:
-        """Set what every owner may spend per epoch; what was spent stays spent."""
+    def set_cap(self, cap: Epsilon, *, raising: bool = True) -> None:
+        """Set what every owner may spend per epoch, more than before only if `raising`; what was spent stays spent."""
         with self._transaction() as connection:
-            if self._fact("cap") != cap.nano:
+            before = self.cap
+            if before != cap:
+                told = change_of_cap(before, cap, raising=raising)
                 connection.execute("UPDATE facts SET value = ? WHERE name = 'cap'", (cap.nano,))
-                self._note(connection, f"budget set to {cap}")
+                self._note(connection, told)
 
     def begin_epoch(self) -> int:
         """Start the next epoch with fresh balances and return its number; a record that lives on pays again."""
@@ -99,6 +111,20 @@ class SQLiteLedger(SQLiteFile):
         """Record all of `charges`, or none and raise `BudgetExhausted`; return what one owner pays at most."""
         with self._transaction() as connection:
             return self._charge(connection, charges)
+
+    def reserve_comparisons(self, wanted: Comparing) -> int:
+        """Record that a plan may compare owners, and return how often; refuse what the epoch does not allow."""
+        with self._transaction() as connection:
+            allowed = allowed_comparisons(wanted, compared_before(connection, self.epoch))
+            self._charge(connection, [Charge(NOTHING, "setup", wanted.line(allowed), protection=wanted.protection)])
+            note_compared(connection, wanted.plan, wanted.reserved(allowed))
+            return allowed
+
+    def settle_comparisons(self, plan: str, made: int) -> None:
+        """Record how many comparisons a plan made; the others it might have made can be made by later ones."""
+        with self._transaction() as connection:
+            count_compared(connection, plan, made)
+            self._note(connection, made_line(plan, made))
 
     def price(self, charges: Sequence[Charge]) -> Epsilon:
         """Return what one owner would pay at most for `charges`, without recording them."""
@@ -154,7 +180,7 @@ class SQLiteLedger(SQLiteFile):
 
     def _due(self, connection: sqlite3.Connection, charges: Sequence[Charge]) -> list[Charge]:
         """Leave out the setup of plans that this ledger has paid for."""
-        return [charge for charge in charges if charge.plan is None or not self._knows(connection, charge)]
+        return once_per_plan(charges, lambda charge: self._knows(connection, charge))
 
     def _knows(self, connection: sqlite3.Connection, charge: Charge) -> bool:
         """Tell whether this plan was paid for, and with no less than is asked now."""

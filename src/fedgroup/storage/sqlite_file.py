@@ -22,20 +22,28 @@ from pathlib import Path
 
 from fedgroup.errors import InvalidInput, LedgerUnavailable
 
+_CANNOT_LOCK = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+
 _to_disk = getattr(os, "fdatasync", os.fsync)
 
 
 class SQLiteFile:
-    """A file that is opened when it is used, and `_lay_out` when it is new."""
+    """A file that is opened when it is used, and `_lay_out` when it is new; `read_only` it is not changed."""
 
     def __init__(
-        self, path: str | os.PathLike[str], *, busy_seconds: float = 60.0, flushed_later: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        busy_seconds: float = 60.0,
+        flushed_later: bool = False,
+        read_only: bool = False,
     ) -> None:
         # absolute: a process may change its folder before it opens the file again
         self.path = Path(path).absolute()
         self._log: int | None = None
         self._busy_seconds = busy_seconds
         self._flushed_later = flushed_later
+        self._read_only = read_only
         self._written = self._flushed = 0
         self._lost = False
         self._connection: sqlite3.Connection | None = None
@@ -161,15 +169,11 @@ class SQLiteFile:
 
     def _open(self, *, create: bool) -> sqlite3.Connection:
         with _our_errors(self.path):
+            if self._read_only:
+                return self._open_to_read()
             if create:
                 make_private(self.path)
-            connection = sqlite3.connect(
-                f"{self.path.as_uri()}?mode={'rwc' if create else 'rw'}",
-                uri=True,
-                timeout=self._busy_seconds,
-                isolation_level=None,
-                check_same_thread=False,
-            )
+            connection = self._connect(f"mode={'rwc' if create else 'rw'}")
             try:
                 connection.execute("PRAGMA synchronous = FULL")
                 self._lay_out(connection)
@@ -183,6 +187,39 @@ class SQLiteFile:
                 connection.close()
                 raise
             return connection
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        """Return the file as it is; while nobody has it open, and so without a log beside it, no lock is needed.
+
+        Locks would be files of the reader's in a folder that may be another's. What is in a log belongs to the file:
+        where that cannot be read, nothing is.
+        """
+        if not os.path.exists(self._log_file):
+            return self._laid_out("mode=ro&immutable=1")
+        try:
+            return self._laid_out("mode=ro")
+        except sqlite3.OperationalError as error:
+            if os.path.getsize(self._log_file) or error.sqlite_errorcode & 0xFF not in _CANNOT_LOCK:
+                raise
+            return self._laid_out("mode=ro&immutable=1")
+
+    def _laid_out(self, mode: str) -> sqlite3.Connection:
+        connection = self._connect(mode)
+        try:
+            self._lay_out(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"{self.path.as_uri()}?{mode}",
+            uri=True,
+            timeout=self._busy_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+        )
 
 
 def make_private(path: Path) -> None:
