@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from fedgroup.live.attendance import Attendance
 from fedgroup.live.config import OwnerConfig, ProviderConfig, read_config
 from fedgroup.live.samples import owner_text, provider_text
 from fedgroup.messages.said import REASONS
@@ -54,7 +55,8 @@ def test_samples_of_files_can_be_read(block: str, tmp_path: Path) -> None:
 
 def test_every_metric_and_every_reason_is_explained() -> None:
     page = OPERATE.read_text()
-    metrics = re.findall(r"^# TYPE (\w+)", Metrics().text(owners=0, refused_messages=0), flags=re.M)
+    told = Metrics().text(Attendance(frozenset(), frozenset()), broker=True, answered_at=1.0, refused_messages=0)
+    metrics = re.findall(r"^# TYPE (\w+)", told, flags=re.M)
     assert [name for name in metrics if f"`{name}" not in page] == []
     assert set(re.findall(r"`(fedgroup_\w+)", page)) == set(metrics)
     assert [reason for reason in REASONS if f"`{reason}`" not in page] == []

@@ -14,6 +14,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, TooFewHeard
 from fedgroup.service.charged_work import ChargedWork, Order
 from fedgroup.service.problems import Problem
+from fedgroup.service.turns import Turns
 from fedgroup.storage.provider_state import ProviderState
 
 PRICE = Epsilon.of(0.4)
@@ -48,14 +49,14 @@ def test_owners_that_leave_while_an_earlier_answer_is_looked_for_cost_the_user_n
 
     order = Order({"a": 1}, PRICE, done, require_possible, looked_for)
     with pytest.raises(Problem) as told:
-        asyncio.run(ChargedWork(state, at_once=4).run("rich", order, key=None))
+        asyncio.run(ChargedWork(state, Turns(lambda: 4)).run("rich", order, key=None))
     assert (told.value.kind, told.value.facts["charged"]) == ("too-few-heard", False)
     assert state.user("rich").spent == Epsilon(0)
 
 
 def test_users_that_cannot_pay_leave_room_for_those_who_can(state: ProviderState) -> None:
     async def story() -> None:
-        work, looking, go_on = ChargedWork(state, at_once=32), [0], asyncio.Event()
+        work, looking, go_on = ChargedWork(state, Turns(lambda: 32)), [0], asyncio.Event()
 
         async def looked_for_long() -> None:
             looking[0] += 1
@@ -80,6 +81,6 @@ def test_those_who_cannot_pay_still_get_what_is_there_already(state: ProviderSta
         return {"found": True}
 
     order = Order({"a": 1}, PRICE, done, lambda: None, there)
-    answered = asyncio.run(ChargedWork(state, at_once=4).run("poor", order, key=None))
+    answered = asyncio.run(ChargedWork(state, Turns(lambda: 4)).run("poor", order, key=None))
     assert answered.answer == {"found": True}
     assert state.user("poor").spent == Epsilon(0)

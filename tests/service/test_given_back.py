@@ -16,6 +16,7 @@ from fedgroup.errors import LedgerUnavailable, TooFewHeard
 from fedgroup.messages.said import REASONS, perhaps_charged
 from fedgroup.service.charged_work import ChargedWork, Order
 from fedgroup.service.problems import Problem
+from fedgroup.service.turns import Turns
 from fedgroup.storage.provider_state import ProviderState
 
 Service = Callable[..., Any]
@@ -128,7 +129,7 @@ def test_a_plan_whose_vectors_came_too_late_stays_charged(service: Service) -> N
 
 def test_requests_with_one_key_are_given_back_once_and_told_the_same(state: ProviderState) -> None:
     async def story() -> None:
-        work, asked = ChargedWork(state, at_once=4), []
+        work, asked = ChargedWork(state, Turns(lambda: 4)), []
         paid = state.begin("ann", {"b": 1}, PRICE)
         told = await asyncio.gather(*(failed(work, refused(asked), "key") for _ in range(5)))
         again = await failed(work, refused(asked), "key")
@@ -142,7 +143,7 @@ def test_requests_with_one_key_are_given_back_once_and_told_the_same(state: Prov
 
 def test_what_owners_may_have_paid_for_stays_charged_also_under_its_key(state: ProviderState) -> None:
     async def story() -> None:
-        work, asked = ChargedWork(state, at_once=4), []
+        work, asked = ChargedWork(state, Turns(lambda: 4)), []
         for _ in range(2):
             told = await failed(work, refused(asked, charged=True), "key")
             assert told.facts["charged"] is True
@@ -156,7 +157,7 @@ def test_a_charge_that_cannot_be_given_back_is_told_as_one(state: ProviderState)
         raise LedgerUnavailable("no room")
 
     state.give_back = unwritable
-    told = in_driven_time(failed(ChargedWork(state, at_once=4), refused([])))
+    told = in_driven_time(failed(ChargedWork(state, Turns(lambda: 4)), refused([])))
     assert (told.facts["charged"], "nothing was charged" in told.detail) == (True, False)
     assert state.user("ann").spent == PRICE
 
@@ -182,7 +183,7 @@ def test_a_process_that_dies_before_it_gives_back_leaves_the_charge(tmp_path: Pa
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     state = ProviderState(tmp_path / "provider.db")
-    told = asyncio.run(failed(ChargedWork(state, at_once=4), Order({}, PRICE, None, lambda: None), "key"))
+    told = asyncio.run(failed(ChargedWork(state, Turns(lambda: 4)), Order({}, PRICE, None, lambda: None), "key"))
     assert (told.kind, told.facts["charged"], state.user("ann").spent) == ("question-failed", True, PRICE)
     state.close()
 

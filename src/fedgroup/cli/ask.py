@@ -37,6 +37,12 @@ class PriceOptions:
     ]
     fresh: Annotated[bool, flag(PRIVACY, "--fresh", "ask anew and pay anew, even if this was asked before")] = False
     dry_run: Annotated[bool, flag(PRIVACY, "--dry-run", "tell the expected error and the cost; spend nothing")] = False
+    least_owners: Annotated[
+        int | None, option(HOW, "--least-owners", "refuse, for nothing, if fewer owners are here", "N")
+    ] = None
+    least_share: Annotated[
+        float | None, option(HOW, "--least-share", "likewise for a share of all known owners, from 0 to 1", "S")
+    ] = None
     key: Annotated[
         Name, option(PRIVACY, "--key", "idempotency key: the same question with the same key is charged once", "KEY")
     ] = None
@@ -96,6 +102,8 @@ def _details(question: LiveQueryOptions, measure: dict[str, Any]) -> Details:
         "since": parse_time(where.since),
         "until": parse_time(where.until),
         "fresh": price.fresh,
+        "least_owners": price.least_owners,
+        "least_share": price.least_share,
         "key": price.key,
         **measure,  # type: ignore[typeddict-item]
     }

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,12 +38,14 @@ class Tally:
     `left_out` are not asked with their masked groups: who lapsed before, and `failed`, who lapsed in this question.
     `led_nothing` are leaders of trusted groups that gave no answer. `modes` are those of the groups that were to give
     their values, or whose leaders may have seen some. `paid` tells whether any owner may have charged itself: who
-    answers alone or writes to a leader does so before it replies, the others when their group goes. `silent` were asked
-    and said nothing in time.
+    answers alone or writes to a leader does so before it replies, the others when they are told to give their values.
+    Who refuses for a reason that comes before its charge has not. `silent` were asked and said nothing in time. Only
+    who was `present` at the start is asked.
     """
 
     parts: Sequence[str]
     left_out: set[str] = field(default_factory=set)
+    present: frozenset[str] = frozenset()
     sums: list[int] = field(default_factory=list)
     noises: float = 0.0
     delta: float = 0.0
@@ -98,14 +100,15 @@ class Asking:
         self,
         query: RangeQuery,
         plan: LivePlan | None,
+        present: Collection[str],
         *,
         by: str,
         seconds: float,
         may_rerun: Callable[[], bool] = lambda: True,
     ) -> Tally:
-        """Return what the owners said; maybe nobody was heard."""
-        tally = Tally(query.parts, set(self._lapses.left_out))
-        groups, present = () if plan is None else plan.groups, self._desk.present
+        """Return what those `present` said; maybe nobody was heard. Nobody else is asked, whoever comes meanwhile."""
+        tally = Tally(query.parts, set(self._lapses.left_out), frozenset(present))
+        groups = () if plan is None else plan.groups
         alone = sorted(present) if plan is None else plan.alone(present, tally.left_out)
         spoilt = await self._round(query, groups, alone, tally, by=by, seconds=seconds)
         for _ in range(RERUNS):
@@ -140,10 +143,11 @@ class Asking:
             messages |= dict.fromkeys(group.asked(tally.left_out), ask(group.name, seconds))
             if group.mode == "trusted":  # members answer in the first step, their leader in the second
                 messages |= dict.fromkeys(group.members[1:], ask(group.name, first_step))
+        messages = {name: message for name, message in messages.items() if name in tally.present}
         replies = await self._desk.ask(round_id, messages, (Ready, Noisy), seconds=first_step)
         tally.refused |= replies.refused
         tally.silent |= messages.keys() - replies.said.keys() - replies.refused.keys()
-        tally.paid |= _may_have_paid([*alone, *_writers(groups)], replies)
+        tally.paid |= _may_have_paid(tally.present.intersection([*alone, *_writers(groups)]), replies)
         self._lapses.note_alone([name for name in alone if _add_alone(tally, name, replies)])
         return await self._second_step(query, round_id, groups, replies, tally, deadline=deadline)
 
@@ -159,7 +163,6 @@ class Asking:
     ) -> list[LiveGroup]:
         rosters = {group.name: _ready_of(group, replies, tally.left_out) for group in groups}
         going = [group for group in groups if _can_go(group, rosters[group.name])]
-        tally.paid |= bool(going)
         tally.modes |= {
             each.mode for each in groups if each in going or (each.mode == "trusted" and rosters[each.name])
         }
@@ -173,6 +176,7 @@ class Asking:
         said = await self._hurried(round_id, messages, said, seconds=left * 0.2)
         tally.refused |= said.refused
         tally.silent |= messages.keys() - said.said.keys() - said.refused.keys()
+        tally.paid |= _may_have_paid(messages, said)
         spoilt = [group for group in going if not _add_group(tally, group, rosters[group.name], said, query)]
         tally.led_nothing |= {group.members[0] for group in groups if group.mode == "trusted"} - set(said.said)
         self._note_lapses(tally, spoilt, rosters, _masked(said, query))

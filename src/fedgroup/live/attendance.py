@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from fedgroup.errors import TooFewHere
 
@@ -25,7 +26,7 @@ class Attendance:
         """Who is known and not here."""
         return self.known - self.present
 
-    def counts(self, heard: Collection[str]) -> dict[str, int]:
+    def counts(self, heard: Collection[str]) -> dict[str, Any]:
         """Return the numbers of an answer in which these owners were heard."""
         return {
             "owners": len(self.known),
@@ -46,8 +47,12 @@ class Quorum:
         """Return this quorum, raised to what a user asks for; nobody can lower it."""
         return Quorum(max(self.owners, owners or 1), max(self.share, share or 0.0))
 
+    def needed(self, attendance: Attendance) -> int:
+        """Return how many owners must be here."""
+        return max(self.owners, math.ceil(self.share * len(attendance.known) - 1e-9))
+
     def require(self, attendance: Attendance) -> None:
         """Raise `TooFewHere` unless enough owners are here."""
-        needed = max(self.owners, math.ceil(self.share * len(attendance.known) - 1e-9))
+        needed = self.needed(attendance)
         if len(attendance.present) < needed:
             raise TooFewHere(here=len(attendance.present), known=len(attendance.known), needed=needed)

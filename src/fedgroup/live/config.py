@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
+from fedgroup.live.attendance import Quorum
 from fedgroup.live.settings import LiveSettings, UsualGrouping
 from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.owner.policy import Policy
@@ -37,6 +38,8 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
 _Named = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_TEXT)]
 _Cells = Annotated[int, msgspec.Meta(ge=1, le=MOST_SIDE)]
 _Days = Annotated[int, msgspec.Meta(ge=1, le=36_500)]
+_AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class FederationTable(_Table, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, LedgerUnavailable, TooFewHeard
 from fedgroup.live.asking import Asking, Tally
+from fedgroup.live.attendance import Attendance, Quorum
 from fedgroup.live.balances import Balances
 from fedgroup.live.desk import Desk
 from fedgroup.live.forming import Forming
@@ -29,7 +30,7 @@ from fedgroup.live.logs import note_refusals
 from fedgroup.live.mending import Mending
 from fedgroup.live.plans import LivePlan, Roster
 from fedgroup.live.settings import LiveSettings
-from fedgroup.live.telling import notes_of, with_absent
+from fedgroup.live.telling import notes_of, with_attendance
 from fedgroup.messages import Answer, ExpectedError, OwnersLeft, RangeQuery
 from fedgroup.messages.asked import Check
 from fedgroup.messages.said import Checked
@@ -55,6 +56,10 @@ class AnswerStore(Protocol):
 
     def keep_plan(self, method: str, plan: Mapping[str, Any]) -> None: ...
 
+    def keep_owners(self, certificates: Mapping[str, bytes]) -> None: ...
+
+    def retire_owner(self, name: str) -> bool: ...
+
 
 class LiveProvider:
     """Coordinates owners over a wire."""
@@ -72,6 +77,8 @@ class LiveProvider:
         self._leaving = Leaving(desk)
         self._balances = Balances()
         self._changing = asyncio.Lock()
+        self._retired: set[str] = set()  # who is still meant by a plan
+        self.answered_at: float | None = None
         self._plans = {plan.method: plan for plan in map(LivePlan.of, store.plans())}
 
     @property
@@ -116,9 +123,13 @@ class LiveProvider:
         method: str | None = None,
         by: str = "",
         fresh: bool = False,
+        quorum: Quorum | None = None,
         may_rerun: Callable[[], bool] = lambda: True,
     ) -> Answer:
-        """Return the answer of the owners that are here; the same again is free while nobody's data changed."""
+        """Return the answer of the owners that are here; the same again is free while nobody's data changed.
+
+        With fewer owners than the `quorum` nobody is asked.
+        """
         started = time.perf_counter()
         again = None if fresh else await self.again(query, method=method)
         if again is not None:
@@ -127,8 +138,11 @@ class LiveProvider:
         chosen = self._chosen(method)
         log.info("asked", extra={"method": chosen, "kind": query.kind})
         async with self._plan_in_use(chosen) as plan:
-            key, asked = self._key(query, chosen, plan), self.desk.present
-            tally = await self._asking.answer(query, plan, by=by, seconds=self.settings.seconds, may_rerun=may_rerun)
+            key, attendance = self._key(query, chosen, plan), await self.attendance(plan)
+            (quorum or self.settings.quorum).require(attendance)
+            tally = await self._asking.answer(
+                query, plan, attendance.present, by=by, seconds=self.settings.seconds, may_rerun=may_rerun
+            )
             if plan is not None:
                 self._mending.note_answer(plan, self._plans.get(chosen), tally)
         note_refusals(log, tally.refused)
@@ -136,12 +150,12 @@ class LiveProvider:
         if not tally.heard:
             reasons, spent = tally.reasons, tally.for_budgets
             raise TooFewHeard(heard=0, needed=1, refused=reasons, charged=tally.paid, spent=spent)
-        answer = self._answer(query, chosen, plan, tally, asked=asked)
+        answer = self._answer(query, chosen, plan, tally, attendance)
+        self.answered_at = time.time()
         if not tally.reruns:
             with contextlib.suppress(LedgerUnavailable):  # what is not kept is asked and paid for again
                 self._store.keep(key, tally.rounds[0], asdict(answer) | {"heard_of": sorted(tally.heard)})
         log.info("answered", extra={"method": chosen, "kind": query.kind})
-        answer = self._with_absent(answer, plan, roster=asked | tally.heard, heard=tally.heard)
         return replace(answer, seconds=time.perf_counter() - started)
 
     async def expect(self, query: RangeQuery, *, method: str | None = None) -> dict[str, ExpectedError]:
@@ -242,18 +256,29 @@ class LiveProvider:
             return None
         facts = {name: value for name, value in stored.items() if name != "heard_of"}
         facts = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
-        answer, heard = Answer(**facts | {"stored": True, "charged": 0.0}), set(everyone)
-        return self._with_absent(answer, plan, roster=heard | self.desk.present, heard=heard)
+        answer = Answer(**facts | {"stored": True, "charged": 0.0})
+        return with_attendance(answer, await self.attendance(plan), heard=set(everyone))
 
-    def _with_absent(self, answer: Answer, plan: LivePlan | None, *, roster: set[str], heard: set[str]) -> Answer:
-        """Tell who is away now: who was here since this provider began, or is in the plan in force.
+    async def attendance(self, plan: LivePlan | None = None) -> Attendance:
+        """Return who is known, or meant by a plan, and who of them is here; what it tells is on disk first."""
+        if self.desk.unkept:
+            new = dict(self.desk.unkept)
+            await asyncio.to_thread(self._store.keep_owners, new)
+            for name, certificate in new.items():
+                if self.desk.unkept.get(name) == certificate:
+                    del self.desk.unkept[name]
+        plans = [each for each in (plan, self.plan) if each is not None]
+        return self.desk.attendance({name for each in plans for name in each.meant_for} - self._retired)
 
-        What is stored does not tell it, for it may have changed when the same is asked again.
-        """
-        used = set() if plan is None else plan.meant_for
-        in_force = set() if self.plan is None else self.plan.meant_for
-        absent = self.desk.away(used | in_force) - heard
-        return with_absent(answer, absent=len(absent), uncounted=len(absent - roster - used))
+    async def retire(self, owner: str) -> bool:
+        """Forget an owner that left for good; tell whether it was known. One that comes again is an owner again."""
+        if owner in self.desk.present:
+            raise InvalidQuery(f"{owner} is here; only an owner that is away can be retired")
+        known = owner in (await self.attendance()).known
+        await asyncio.to_thread(self._store.retire_owner, owner)
+        self.desk.retire(owner)
+        self._retired.add(owner)
+        return known
 
     def _key(self, query: RangeQuery, method: str, plan: LivePlan | None) -> str:
         """Name a question: the same for the same range, kind, epsilon, method, plan, roster, map and protection."""
@@ -269,11 +294,9 @@ class LiveProvider:
         method: str,
         plan: LivePlan | None,
         tally: Tally,
-        *,
-        asked: set[str],
+        attendance: Attendance,
     ) -> Answer:
         reading = user.read(query, tally.totals(query, self.settings.protection))
-        roster = asked | tally.heard | (set() if plan is None else plan.meant_for)
         mode = None if plan is None else plan.mode
         cost = float(query.epsilon * (1 + tally.reruns))
         colluders, alone = self.settings.masks.colluders, bool(tally.alone)
@@ -289,13 +312,11 @@ class LiveProvider:
             trust=trust,
             groups=tally.groups,
             noises=tally.noises,
-            owners=len(roster),
-            heard=len(tally.heard),
-            missing=len(roster - tally.heard),
+            **attendance.counts(tally.heard),
             private=True,
             asked_at=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
             charged=cost,
-            notes=(*notes_of(roster - tally.heard, tally), *reading.notes),
+            notes=(*notes_of(tally, attendance), *reading.notes),
             refused=tally.reasons,
             delta=tally.delta,
         )

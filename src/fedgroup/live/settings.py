@@ -34,5 +34,5 @@ class LiveSettings:
     attributes: tuple[str, ...] | None = None
     times: bool | None = None
     grouping: UsualGrouping = UsualGrouping()
-    quorum: Quorum = Quorum()
+    quorum: Quorum = field(default_factory=Quorum)
     messages_at_once: int = 1_000

@@ -23,14 +23,14 @@ REASONS = (
     "budget", "epsilon", "kind", "radius", "window", "members", "mode", "plan", "roster", "round", "attribute",
     "paused", "offers", "silo", "failed", "ledger", "late", "federation", "protocol",
 )  # fmt: skip
-_PERHAPS_CHARGED = ("failed", "ledger", "protocol")
+_PERHAPS_CHARGED = ("failed", "ledger", "protocol", "round")
 
 
 def perhaps_charged(reasons: Iterable[str]) -> bool:
     """Tell whether an owner that refused for one of these reasons may have charged itself all the same.
 
-    All others come before the charge. Who `failed` had paid; a ledger that failed may have kept the charge; `protocol`
-    also stands for what nobody foresaw.
+    All others come before the charge. Who `failed` had paid; a ledger that failed may have kept the charge; who does
+    not know a `round` any more may have paid for it before it forgot; `protocol` also stands for what nobody foresaw.
     """
     return not set(_PERHAPS_CHARGED).isdisjoint(reasons)
 

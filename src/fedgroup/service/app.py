@@ -25,24 +25,25 @@ from fedgroup.service.metrics import Metrics
 from fedgroup.service.questions import Questions
 from fedgroup.service.rates import Rates
 from fedgroup.service.shown import ProblemShown
+from fedgroup.service.turns import Turns
 from fedgroup.storage.provider_state import ProviderState
 
 _SILENT: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 """Traces and logs of requests would tell others who asks what."""
 
-AT_ONCE = 64
-"""How many questions are put to the owners at once; more wait for their turn."""
+MOST_AT_ONCE, LEAST_AT_ONCE = 64, 2
+"""How many questions are put to the owners at once, whatever the settings; more wait for their turn."""
 
 
 def create_app(
-    provider: LiveProvider, state: ProviderState, *, at_once: int = AT_ONCE, rates: Rates | None = None
+    provider: LiveProvider, state: ProviderState, *, turns: Turns | None = None, rates: Rates | None = None
 ) -> FastAPI:
     """Return the application through which users ask a provider's owners.
 
     Requires:  `state` is also what the provider keeps its answers and plans in; its desk listens; one process.
     Guarantee: see `fedgroup.service`.
     """
-    work, metrics = ChargedWork(state, at_once=at_once), Metrics()
+    work, metrics = ChargedWork(state, turns or Turns(lambda: questions_at_once(provider))), Metrics()
 
     @asynccontextmanager
     async def until_all_is_done(_app: FastAPI) -> AsyncIterator[None]:
@@ -57,6 +58,12 @@ def create_app(
     add_handlers(app, metrics)
     app.add_middleware(LimitedBodies)
     return app
+
+
+def questions_at_once(provider: LiveProvider) -> int:
+    """Return how many questions are put to the owners at once: fewer where there are many owners."""
+    each = max(1, len(provider.desk.present))
+    return min(MOST_AT_ONCE, max(LEAST_AT_ONCE, provider.settings.messages_at_once // each))
 
 
 class _Application(FastAPI):

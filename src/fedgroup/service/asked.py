@@ -75,6 +75,8 @@ class QuestionAsked(_Strict):
         None, description="fedgroup by default if there is a plan, else dp"
     )
     fresh: bool = Field(False, description="ask anew and pay anew, even if the same was asked before")
+    least_owners: int | None = Field(None, ge=1, le=1_000_000, description="refuse, for nothing, if fewer are here")
+    least_share: float | None = Field(None, ge=0, le=1, description="likewise for a share of all known owners")
     dry_run: bool = Field(False, description="tell the error to expect; nothing is spent")
 
 

@@ -31,6 +31,8 @@ class Details(TypedDict, total=False):
     since, until
                 the time window [since, until)
     fresh       ask anew and pay anew, even if the same question was asked before
+    least_owners, least_share
+                refuse the question, for nothing, if fewer owners, or a smaller share of those known, are here
     key         idempotency key: the same question with the same key is charged once; a new one by default
     """
 
@@ -42,6 +44,8 @@ class Details(TypedDict, total=False):
     since: When | None
     until: When | None
     fresh: bool
+    least_owners: int | None
+    least_share: float | None
     key: str | None
 
 

@@ -15,15 +15,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import FedgroupError, TooFewHeard
+from fedgroup.errors import FedgroupError, TooFewHeard, TooFewHere
 from fedgroup.service.problems import Problem, problem_of
+from fedgroup.service.turns import Turns
 from fedgroup.storage.provider_state import ProviderState, Question
 
 log = logging.getLogger("fedgroup.service")
 
 NOTHING = Epsilon(0)
-_UNPAID = 16
-"""Of so many turns one is for those who can pay for nothing, and may find an answer that is there already."""
 
 Request = Mapping[str, Any]
 """What is asked, in plain values."""
@@ -54,10 +53,9 @@ class Order:
 class ChargedWork:
     """Runs each piece of work in a task of its own, which no hang-up cancels."""
 
-    def __init__(self, state: ProviderState, *, at_once: int) -> None:
+    def __init__(self, state: ProviderState, turns: Turns) -> None:
         self._state = state
-        self._turn = asyncio.Semaphore(at_once)
-        self._unpaid_turn = asyncio.Semaphore(max(1, at_once // _UNPAID))
+        self._turns = turns
         self._running: dict[tuple[str, str], tuple[Request, asyncio.Task[Question]]] = {}
         self._tasks: set[asyncio.Task[Question]] = set()
 
@@ -91,7 +89,7 @@ class ChargedWork:
 
     async def _do(self, user: str, order: Order, key: str | None) -> Question:
         able = await asyncio.to_thread(self._state.can_afford, user, order.epsilon)
-        async with self._turn if able else self._unpaid_turn:
+        async with self._turns.taken(paid=able):
             known = None if key is None else await asyncio.to_thread(self._state.known, user, key)
             if known is not None:
                 return _repeated(known, order.request)
@@ -109,6 +107,8 @@ class ChargedWork:
 
     async def _failed(self, question: Question, error: Exception) -> Problem:
         """Keep that a question failed, and return what to tell; what cost no owner anything is given back first."""
+        if isinstance(error, TooFewHere):
+            error = TooFewHeard(heard=0, needed=1, charged=False)  # they left after the charge
         if isinstance(error, TooFewHeard) and not error.charged:
             if await self._noted(question, None, free=True):
                 return problem_of(error, id=question.id, charged=False)
@@ -137,7 +137,7 @@ async def _there_already(order: Order) -> Result | None:
         result = await order.there_already()
         if result is None:
             order.require_possible()  # owners may have left meanwhile
-    except TooFewHeard as error:
+    except (TooFewHeard, TooFewHere) as error:
         raise problem_of(error, charged=False) from None
     return result
 

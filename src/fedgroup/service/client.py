@@ -119,6 +119,14 @@ class Client:
         """Return how many owners are here; operators get their names too."""
         return self._call(Call("GET", "/v1/owners"))
 
+    def retire(self, owner: str) -> dict[str, Any]:
+        """Count an owner that left for good no more; for operators."""
+        return self._call(Call("POST", f"/v1/owners/{owner}/retire"))
+
+    def asked_with(self, key: str) -> dict[str, Any]:
+        """Return what became of the question with this key, and what it was charged."""
+        return self._call(Call("GET", f"/v1/keys/{key}"))
+
     def groups(self) -> list[dict[str, Any]]:
         """Return how many groups each method has, and how large; operators get their members too."""
         found: list[dict[str, Any]] = (self._call(Call("GET", "/v1/groups")))["plans"]
@@ -194,6 +202,14 @@ class AsyncClient:
     async def owners(self) -> dict[str, Any]:
         """Return how many owners are here; operators get their names too."""
         return await self._call(Call("GET", "/v1/owners"))
+
+    async def retire(self, owner: str) -> dict[str, Any]:
+        """Count an owner that left for good no more; for operators."""
+        return await self._call(Call("POST", f"/v1/owners/{owner}/retire"))
+
+    async def asked_with(self, key: str) -> dict[str, Any]:
+        """Return what became of the question with this key, and what it was charged."""
+        return await self._call(Call("GET", f"/v1/keys/{key}"))
 
     async def groups(self) -> list[dict[str, Any]]:
         """Return how many groups each method has, and how large; operators get their members too."""

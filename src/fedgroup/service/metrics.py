@@ -8,6 +8,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from statistics import median
 
+from fedgroup.live.attendance import Attendance
+
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper ends of the buckets of how long questions took."""
@@ -48,10 +50,14 @@ class Metrics:
         """Count a request that was replied to with a problem."""
         self._problems[kind] += 1
 
-    def text(self, *, owners: int, refused_messages: int) -> str:
+    def text(self, owners: Attendance, *, broker: bool, answered_at: float | None, refused_messages: int) -> str:
         """Return everything as Prometheus reads it."""
+        last = {} if answered_at is None else {"": int(answered_at)}
         lines = [
-            *_metric("fedgroup_owners_present", "gauge", "Owners that are here.", {"": owners}),
+            *_metric("fedgroup_broker_connected", "gauge", "1 with a connection to the broker.", {"": int(broker)}),
+            *_metric("fedgroup_owners_present", "gauge", "Owners that are here.", {"": len(owners.present)}),
+            *_metric("fedgroup_owners_known", "gauge", "Owners that were ever here.", {"": len(owners.known)}),
+            *_metric("fedgroup_last_answer_timestamp_seconds", "gauge", "When owners answered last.", last),
             *_metric(
                 "fedgroup_refused_messages_total",
                 "counter",

@@ -13,6 +13,7 @@ from fedgroup.errors import (
     LedgerUnavailable,
     ServiceUnavailable,
     TooFewHeard,
+    TooFewHere,
 )
 
 PREFIX = "urn:fedgroup:problem:"
@@ -34,6 +35,10 @@ KINDS: dict[str, tuple[int, str]] = {
     "internal": (500, "something went wrong here"),
     "ledger-unavailable": (503, "the accounts cannot be written now"),
     "too-few-heard": (503, "too few owners answered"),
+    "too-few-here": (503, "too few owners are here"),
+    "no-broker": (503, "there is no connection to the owners' broker"),
+    "too-busy": (429, "too many questions are under way"),
+    "unknown-owner": (404, "there is no such owner"),
 }
 """Status and title by the last part of a type, which is `PREFIX` and that part; they do not change."""
 
@@ -76,6 +81,9 @@ def problem_of(error: Exception, **facts: Any) -> Problem:
             told = {"heard": error.heard, "needed": error.needed, "refused": error.refused, "spent": error.spent}
             later = None if error.spent else HEARD_SECONDS
             return Problem("too-few-heard", str(error), retry_after=later, **told, **facts)
+        case TooFewHere():
+            told = {"here": error.here, "known": error.known, "needed": error.needed}
+            return Problem("too-few-here", str(error), retry_after=HEARD_SECONDS, **told, **facts)
         case LedgerUnavailable():
             text = "the accounts cannot be written now; try later"
             return Problem("ledger-unavailable", text, retry_after=LEDGER_SECONDS, **facts)
@@ -94,6 +102,8 @@ def error_of(status: int, body: Mapping[str, Any]) -> FedgroupError:
             charged, spent = body.get("charged") is not False, body.get("spent") is True
             heard, needed = int(body["heard"]), int(body["needed"])
             return TooFewHeard(heard=heard, needed=needed, refused=refused, charged=charged, spent=spent)
+        if kind == "too-few-here":
+            return TooFewHere(here=int(body["here"]), known=int(body["known"]), needed=int(body["needed"]))
     except (LookupError, TypeError, ValueError):
         return ServiceUnavailable(text)
     if kind == "ledger-unavailable":

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard
+from fedgroup.live.attendance import Quorum
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
 from fedgroup.messages import RangeQuery
@@ -45,20 +46,22 @@ class Questions:
         """Return the question with its answer; what cannot be asked is refused before it is charged."""
         query, method = self._read(asked)
 
+        quorum = self._provider.settings.quorum.stricter(asked.least_owners, asked.least_share)
+
         async def work(question: Question) -> Result:
-            return await self._asked(question, query, method)
+            return await self._asked(question, query, method, quorum)
 
         async def there_already() -> Result | None:
             return None if asked.fresh else await self._answered_before(query, method)
 
         request = plain_question(asked, query)
-        order = Order(request, query.epsilon, work, lambda: self._require_ready(method), there_already)
+        order = Order(request, query.epsilon, work, lambda: self._require_ready(method, quorum), there_already)
         return await self._work.run(user.name, order, key=key)
 
     async def expect(self, user: User, asked: QuestionAsked) -> ExpectationShown:
         """Return what an answer would be like; groups may be formed for that, nothing is spent."""
         query, method = self._read(asked)
-        self._require_ready(method)
+        self._require_ready(method, self._provider.settings.quorum.stricter(asked.least_owners, asked.least_share))
         errors = await self._provider.expect(query, method=method)
         plan = self.plans().get(method)
         mode, (groups, noises) = None if plan is None else plan.mode, self._provider.partition(plan)
@@ -105,12 +108,15 @@ class Questions:
         require_noise(query, self._provider.settings, masked=method != "dp")
         return query, method
 
-    def _require_ready(self, method: str) -> None:
+    def _require_ready(self, method: str, quorum: Quorum) -> None:
         if method == "fedgroup" and self._provider.plan is None:
             raise Problem("method-not-ready", "there is no plan in force; an operator makes one, or ask with dp")
         self._require_owners()
+        quorum.require(self._provider.desk.attendance())
 
     def _require_owners(self) -> None:
+        if not self._provider.desk.connected:
+            raise Problem("no-broker", "nobody can be asked now, and nothing was charged", retry_after=5, charged=False)
         if not self._provider.desk.present:
             raise TooFewHeard(heard=0, needed=1)
 
@@ -123,7 +129,7 @@ class Questions:
         self._metrics.count_question(method, "stored", time.perf_counter() - started)
         return answer_facts(answer)
 
-    async def _asked(self, question: Question, query: RangeQuery, method: str) -> Result:
+    async def _asked(self, question: Question, query: RangeQuery, method: str, quorum: Quorum) -> Result:
         """Ask the owners; a group that falls silent is asked once more only if that is paid for too."""
         started, outcome = time.perf_counter(), "failed"
         try:
@@ -132,6 +138,7 @@ class Questions:
                 method=method,
                 by=question.user[:MOST_TEXT],
                 fresh=True,
+                quorum=quorum,
                 may_rerun=lambda: self._state.spend_more(question, query.epsilon),
             )
             outcome = "answered"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -22,6 +23,7 @@ from fedgroup.service.shown import (
     OwnersShown,
     PlanShown,
     QuestionShown,
+    ReadyShown,
 )
 
 MOST_QUESTIONS = 100
@@ -50,6 +52,15 @@ async def question(question_id: str, user: AnyUser, service: TheService) -> Ques
     return QuestionShown.of(found)
 
 
+@router.get("/keys/{key}", responses=documented("unknown-question"))
+async def question_of_key(key: str, user: AnyUser, service: TheService) -> QuestionShown:
+    """Show what became of your question with an idempotency key: asked, answered or failed, and what it was charged."""
+    found = await asyncio.to_thread(service.state.known, user.name, key)
+    if found is None or PLAN in found.request:
+        raise Problem("unknown-question", "you asked no question with this key")
+    return QuestionShown.of(found)
+
+
 @router.get("/budget")
 async def budget(user: AnyUser, service: TheService) -> BudgetShown:
     """Show your allowance, what you spent of it, and what is left."""
@@ -64,10 +75,8 @@ async def federation(service: TheService) -> FederationShown:
 
 @router.get("/owners", response_model_exclude_none=True)
 async def owners(user: AnyUser, service: TheService) -> OwnersShown:
-    """Show how many owners are here; operators see their names."""
-    present = service.provider.desk.present
-    names = (sorted(present), sorted(service.provider.desk.differing)) if is_operator(user) else (None, None)
-    return OwnersShown(present=len(present), names=names[0], differing=names[1])
+    """Show how many owners are known and how many are here; operators see their names."""
+    return OwnersShown.of(service.provider, await service.provider.attendance(), named=is_operator(user))
 
 
 @router.get("/groups", response_model_exclude_none=True)
@@ -76,6 +85,24 @@ async def groups(user: AnyUser, service: TheService) -> GroupsShown:
     plans = await asyncio.to_thread(service.questions.plans)
     provider, named = service.provider, is_operator(user)
     return GroupsShown(plans=[PlanShown.of(plan, provider, with_members=named) for plan in plans.values()])
+
+
+@open_router.get("/ready")
+async def ready(service: TheService, response: Response) -> ReadyShown:
+    """Say whether questions can be answered now; 503 if not."""
+    provider = service.provider
+    found, last = provider.desk.attendance(), provider.answered_at
+    needed = provider.settings.quorum.needed(found)
+    shown = ReadyShown(
+        ready=provider.desk.connected and len(found.present) >= needed,
+        broker=provider.desk.connected,
+        present=len(found.present),
+        known=len(found.known),
+        needed=needed,
+        last_answer=None if last is None else datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds"),
+    )
+    response.status_code = 200 if shown.ready else 503
+    return shown
 
 
 @open_router.get("/health")
@@ -92,6 +119,8 @@ async def health() -> HealthShown:
 )
 async def metrics(service: TheService) -> Response:
     """Show numbers about the service for Prometheus; for operators and requests from the same machine."""
-    desk = service.provider.desk
-    text = service.metrics.text(owners=len(desk.present), refused_messages=desk.refused_messages)
+    desk, last = service.provider.desk, service.provider.answered_at
+    text = service.metrics.text(
+        desk.attendance(), broker=desk.connected, answered_at=last, refused_messages=desk.refused_messages
+    )
     return Response(text, media_type=MEDIA_TYPE)

@@ -10,11 +10,13 @@ from fedgroup.service.accounts import Asker, Operator, TheService
 from fedgroup.service.asked import PlanAsked, QuestionAsked
 from fedgroup.service.calls import KEY
 from fedgroup.service.handlers import documented
-from fedgroup.service.shown import AnswerShown, ExpectationShown, PlanShown
+from fedgroup.service.problems import Problem
+from fedgroup.service.shown import AnswerShown, ExpectationShown, OwnersShown, PlanShown
 
 _COMMON = ("unknown-token", "too-large", "too-slow", "invalid-query", "too-many-questions", "internal")
 _CHARGED = (
     "budget-exhausted", "key-reused", "question-failed", "invalid-request", "too-few-heard", "ledger-unavailable",
+    "too-few-here", "no-broker", "too-busy",
 )  # fmt: skip
 
 Key = Annotated[
@@ -40,6 +42,14 @@ async def ask(
     if asked.dry_run:
         return await service.questions.expect(user, asked)
     return AnswerShown.of(await service.questions.ask(user, asked, key=key))
+
+
+@router.post("/owners/{name}/retire", responses=documented(*_COMMON, "operators-only", "unknown-owner"))
+async def retire(name: str, _user: Operator, service: TheService) -> OwnersShown:
+    """Count an owner that left for good no more; one that comes again is an owner again."""
+    if not await service.provider.retire(name):
+        raise Problem("unknown-owner", "nobody of that name is known")
+    return OwnersShown.of(service.provider, await service.provider.attendance(), named=True)
 
 
 @router.post("/plans", responses=documented(*_COMMON, *_CHARGED, "operators-only"))

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fedgroup.live.attendance import Attendance
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import METHODS, LiveProvider
 from fedgroup.messages import Answer, Kind, OwnersLeft
@@ -143,11 +144,24 @@ class BudgetShown(_Shown):
 
 
 class OwnersShown(_Shown):
-    """How many owners are here; operators see their names."""
+    """How many owners are known and how many of them are here; operators see their names."""
 
     present: int
+    known: int = Field(0, description="who was ever here and was neither revoked nor retired")
     names: list[str] | None = None
+    away: list[str] | None = Field(None, description="who is known and not here, for operators")
     differing: list[str] | None = Field(None, description="whose files disagree with the provider's, for operators")
+
+    @classmethod
+    def of(cls, provider: LiveProvider, found: Attendance, *, named: bool) -> OwnersShown:
+        """Return who is known and here, with their names if asked for."""
+        return cls(
+            present=len(found.present),
+            known=len(found.known),
+            names=sorted(found.present) if named else None,
+            away=sorted(found.absent) if named else None,
+            differing=sorted(provider.desk.differing) if named else None,
+        )
 
 
 class PlanShown(_Shown):
@@ -221,6 +235,17 @@ class HealthShown(_Shown):
     """The service is there."""
 
     ok: Literal[True] = True
+
+
+class ReadyShown(_Shown):
+    """Whether questions can be answered now: a connection to the broker, and enough owners."""
+
+    ready: bool
+    broker: bool
+    present: int
+    known: int
+    needed: int
+    last_answer: str | None = None
 
 
 class ProblemShown(BaseModel):

@@ -215,7 +215,7 @@ class ProviderState:
 
     def keep_owners(self, certificates: Mapping[str, bytes]) -> None:
         """Remember owners that were admitted."""
-        rows = [(name, der, self._now()) for name, der in certificates.items()]
+        rows = [(name, der, self._ago()) for name, der in certificates.items()]
         add = "INSERT INTO owners VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET certificate = excluded.certificate"
         with self._transaction() as connection:
             connection.executemany(add, rows)
