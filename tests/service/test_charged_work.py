@@ -56,7 +56,7 @@ def test_owners_that_leave_while_an_earlier_answer_is_looked_for_cost_the_user_n
 
 def test_users_that_cannot_pay_leave_room_for_those_who_can(state: ProviderState) -> None:
     async def story() -> None:
-        work, looking, go_on = ChargedWork(state, Turns(lambda: 32)), [0], asyncio.Event()
+        work, looking, go_on = ChargedWork(state, Turns(lambda: 32, waiting=64)), [0], asyncio.Event()
 
         async def looked_for_long() -> None:
             looking[0] += 1

@@ -37,7 +37,7 @@ def test_a_client_asks_as_a_federation_does(running: Running) -> None:
         assert federation.count(both, epsilon=10, method="mpc").method == "mpc"
         assert federation.budget()["left"] == 20
         assert [each["request"]["kind"] for each in federation.queries()] == ["count", "avg", "sum", "count"]
-        assert federation.owners() == {"present": 4}
+        assert federation.owners() == {"present": 4, "known": 4}
         assert [plan["method"] for plan in federation.groups()] == ["mpc"]
         assert federation.federation()["domain"] == [0, 0, 10, 10]
         assert up.here.tokens["ann"] not in repr(federation)

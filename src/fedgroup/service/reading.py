@@ -87,7 +87,7 @@ async def groups(user: AnyUser, service: TheService) -> GroupsShown:
     return GroupsShown(plans=[PlanShown.of(plan, provider, with_members=named) for plan in plans.values()])
 
 
-@open_router.get("/ready")
+@open_router.get("/ready", responses={503: {"model": ReadyShown, "description": "not ready"}})
 async def ready(service: TheService, response: Response) -> ReadyShown:
     """Say whether questions can be answered now; 503 if not."""
     provider = service.provider
