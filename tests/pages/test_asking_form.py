@@ -143,6 +143,10 @@ def test_who_is_trusted_is_one_clause(page):
     expect(page.locator(".fg-expected")).to_contain_text(re.compile(r"from (1 noise|[\d.]+ noises) of 6 owners"))
 
 
+def test_what_owners_have_left_is_told_to_be_unknown(page):
+    expect(page.locator(".fg-left")).to_have_text("What owners have left is unknown: no owner tells.")
+
+
 def test_owners_that_are_away_are_told_beside_those_missing(page, here, picture):
     here.tell("leave", "owner-4")
     try:
