@@ -9,7 +9,10 @@ import numpy as np
 from scipy import stats
 
 FALSE_ALARM = 1e-6
-"""The chance that a correct sampler fails one test here; keys are fixed, so a test that passed once passes always."""
+"""The chance that a correct sampler fails one test here; keys are fixed, so a test that passed once passes always.
+
+Only OpenDP's keys cannot be fixed: `two_sample_p` is held against a chance that is so small for all its tests together.
+"""
 
 
 def cumulative(k: np.ndarray, scale: float) -> np.ndarray:
@@ -46,5 +49,5 @@ def two_sample_p(first: np.ndarray, second: np.ndarray, scale: Fraction) -> floa
     table = np.array(
         [np.bincount(np.searchsorted(ends, s, side="left"), minlength=len(ends) + 1) for s in (first, second)]
     )
-    table = table[:, table.sum(axis=0) >= 10]
+    table = table[:, table.sum(axis=0) >= 100]  # few would make the test falter more often than it says
     return float(stats.chi2_contingency(table).pvalue)

@@ -25,7 +25,6 @@ from fedgroup.owner.counting import count_vectors, total_units
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.records import Records
-from fedgroup.privacy.noise import SecureNoise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import Box, Grid, PublicMap
@@ -33,6 +32,7 @@ from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.transport.codec import decode, encode
 from fedgroup.transport.memory import MemoryHub, MemoryOwnerLink
+from fixed_noise import fixed_noise
 from owner_keys import Keys, believed
 
 MAP = PublicMap(Box(0, 0, 10, 10))
@@ -129,7 +129,7 @@ class City:
         agreed = policy.pop("agreed", b"")
         return OwnerNode(
             keys, silo, public_map=MAP, protection=Protection(), policy=Policy(**defaults | policy), ledger=ledger,
-            noise=SecureNoise(), verify=lambda der: self.vouched(keys.name, der),
+            noise=fixed_noise(keys.name), verify=lambda der: self.vouched(keys.name, der),
             encode=encode, agreed=agreed,
         )  # fmt: skip
 

@@ -15,7 +15,7 @@ from fedgroup.errors import TooFewHeard
 from fedgroup.live.running import RunningProvider, running_provider
 from fedgroup.messages import Answer
 
-SHORT_S = 1.5
+SHORT_S = 3.0
 """How long the provider waits where nobody can answer, or where it asks again."""
 LONG_S = 600.0
 """So long that an answer which waited for somebody silent would not come in the time that tests have."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 from live_world import World, count, until
+from scipy import stats
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.live.running import running_provider
@@ -20,7 +21,7 @@ ROUNDS, AT_ONCE = 500, 20
 def test_masked_answers_have_the_variance_of_their_law(world_of: Callable[..., World]) -> None:
     """Five owners, of whom one may collude and one be silent: t = 3, and five shares make 5/3 noises.
 
-    Chance of a false alarm: about 10^-5 for each of the three (4.4 standard deviations or more).
+    Keys are fresh, for they are made up in processes of their own. Chance of a false alarm: below 10^-6 for all three.
     """
     world = world_of(5)
     answers = asyncio.run(_answers(world))
@@ -28,10 +29,10 @@ def test_masked_answers_have_the_variance_of_their_law(world_of: Callable[..., W
     errors = np.array([answer.value - world.everybody for answer in answers])
     q = math.exp(-float(EPSILON))
     variance = 5 / 3 * 2 * q / (1 - q) ** 2
-    assert abs(errors.mean()) < 4.4 * math.sqrt(variance / ROUNDS)
-    assert 0.6 < errors.var() / variance < 1.5  # 0.09 is the standard deviation of this ratio
+    assert abs(errors.mean()) < 5.5 * math.sqrt(variance / ROUNDS)
+    assert 0.6 < errors.var() / variance < 1.6  # 0.087 is the standard deviation of this ratio
     inside = sum(answer.interval[0] <= world.everybody <= answer.interval[1] for answer in answers)
-    assert inside >= 0.95 * ROUNDS - 4.4 * math.sqrt(0.05 * 0.95 * ROUNDS)
+    assert stats.binom.cdf(inside, ROUNDS, 0.95) > 1e-7
     assert set(world.all_spent().values()) == {ROUNDS * EPSILON.nano}
 
 

@@ -13,9 +13,9 @@ from node_world import MAP, WIRE, FakeSilo, Owner
 from fedgroup.epsilon import Epsilon
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.policy import Policy
-from fedgroup.privacy.noise import SecureNoise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.storage.owner_ledger import OwnerLedger
+from fixed_noise import fixed_noise
 from owner_keys import Keys, believed
 
 
@@ -33,7 +33,7 @@ def owner_of(tmp_path: Path) -> Callable[..., Owner]:
         ledger = OwnerLedger(tmp_path / f"{name}.db")
         ledger.set_cap(Epsilon.of(cap))
         node = OwnerNode(
-            identity, silo, public_map=MAP, protection=Protection(), ledger=ledger, noise=SecureNoise(),
+            identity, silo, public_map=MAP, protection=Protection(), ledger=ledger, noise=fixed_noise(name),
             policy=Policy(**{"modes": ("trusted", "masked"), "trusted_with": ("*",)} | policy),
             encode=WIRE.encode, **{"verify": believed, **parts},
         )  # fmt: skip

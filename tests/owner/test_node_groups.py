@@ -63,7 +63,7 @@ def test_one_masked_word_looks_like_noise(owner_of: Callable[..., Owner]) -> Non
         words.append(owners[0].only(Go(this, [0, 1, 2])).words[0])
     bits = np.array([[word >> b & 1 for b in range(64)] for word in words])
     assert 0.45 < bits.mean() < 0.55
-    assert (np.abs(bits.mean(axis=0) - 0.5) < 0.32).all()
+    assert (np.abs(bits.mean(axis=0) - 0.5) < 0.36).all()  # false alarm: less than 1 in 10**7
 
 
 def test_a_masked_round_is_refused_without_enough_members(owner_of: Callable[..., Owner]) -> None:

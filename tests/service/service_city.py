@@ -23,7 +23,6 @@ from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.records import Records
 from fedgroup.owner.table_silo import TableSilo
-from fedgroup.privacy.noise import SecureNoise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import Box, PublicMap
@@ -31,6 +30,7 @@ from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.transport.codec import decode, encode
 from fedgroup.transport.memory import MemoryHub
+from fixed_noise import fixed_noise
 from owner_keys import Keys, believed
 
 PATIENCE_S = 60.0
@@ -83,7 +83,7 @@ class City:
             modes=("trusted", "masked"), trusted_with=("*",), highest_epsilon=Epsilon.of(50), fewest_members=2
         )
         node = OwnerNode(
-            keys, silo, public_map=MAP, protection=Protection(), policy=policy, ledger=ledger, noise=SecureNoise(),
+            keys, silo, public_map=MAP, protection=Protection(), policy=policy, ledger=ledger, noise=fixed_noise(name),
             verify=believed, encode=encode,
         )  # fmt: skip
         link = self.hub.owner(name, keys.der)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from service_city import PATIENCE_S
 
 import fedgroup as fg
 from fedgroup.cli.main import main
@@ -43,12 +44,12 @@ def serving(**files: Path) -> Iterator[str]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(story()))
     thread.start()
-    started.wait(30)
+    started.wait(PATIENCE_S)
     try:
         yield found[0]
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(30)
+        thread.join(PATIENCE_S)
         loop.close()
 
 
