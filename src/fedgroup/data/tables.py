@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from fedgroup.data.facts import PublicFacts, facts_in, header_in
 from fedgroup.errors import InvalidInput
+from fedgroup.given import path_like
 
 Kind = Literal["parquet", "csv", "text"]
 
@@ -93,7 +94,7 @@ class TableFile:
 
 def table_file(path: str | os.PathLike[str]) -> TableFile:
     """Return the file at `path`, its kind told by its first bytes or else by its name."""
-    place = Path(path)
+    place = Path(path_like(path, name="a file of records, owners or groups"))
     start = _first_bytes(place)
     suffix = place.suffix.lower()
     gzipped = suffix == ".gz" or start.startswith(_GZIP)

@@ -11,7 +11,8 @@ from typing import Any
 
 import shapely
 
-from fedgroup.errors import InvalidQuery, written
+from fedgroup.errors import InvalidQuery
+from fedgroup.given import is_list, written
 from fedgroup.space.box import Box, become_floats, is_coordinate
 
 Point = tuple[float, float]
@@ -82,7 +83,7 @@ class Polygon:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", _ring(self.points))
-        object.__setattr__(self, "holes", tuple(_ring(hole) for hole in self.holes))
+        object.__setattr__(self, "holes", tuple(_ring(hole) for hole in _listed(self.holes, "the holes of a polygon")))
         _require_valid(self.shape)
 
     @cached_property
@@ -98,7 +99,9 @@ class MultiPolygon:
     parts: Sequence[Polygon]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(self.parts))
+        object.__setattr__(self, "parts", _listed(self.parts, "the parts of a multipolygon"))
+        if not all(isinstance(part, Polygon) for part in self.parts):
+            raise InvalidQuery("a multipolygon is made of Polygons")
         if not self.parts:
             raise InvalidQuery("a multipolygon needs at least one polygon, got none")
         _require_valid(self.shape)
@@ -149,6 +152,12 @@ def _spelled_once(parts: Sequence[Polygon]) -> str:
     """Return the parts in hexadecimal WKB, with rings and points in shapely's normal order."""
     whole = shapely.remove_repeated_points(shapely.MultiPolygon([part.shape for part in parts]))
     return str(shapely.to_wkb(shapely.normalize(whole), hex=True, byte_order=1))
+
+
+def _listed(values: Any, name: str) -> tuple[Any, ...]:
+    if not is_list(values):
+        raise InvalidQuery(f"{name} are a list, got {written(values)}")
+    return tuple(values)
 
 
 def _ring(points: Sequence[Point]) -> tuple[Point, ...]:

@@ -21,6 +21,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from fedgroup.errors import InvalidInput, LedgerUnavailable
+from fedgroup.given import path_like
 
 _to_disk = getattr(os, "fdatasync", os.fsync)
 
@@ -32,7 +33,7 @@ class SQLiteFile:
         self, path: str | os.PathLike[str], *, busy_seconds: float = 60.0, flushed_later: bool = False
     ) -> None:
         # absolute: a process may change its folder before it opens the file again
-        self.path = Path(path).absolute()
+        self.path = Path(path_like(path, name="a ledger")).absolute()
         self._log: int | None = None
         self._busy_seconds = busy_seconds
         self._flushed_later = flushed_later
