@@ -102,7 +102,7 @@ def table_file(path: str | os.PathLike[str]) -> TableFile:
         "parquet" if start == _PARQUET else _KINDS.get(Path(place.stem).suffix.lower() if suffix == ".gz" else suffix)
     )
     if suffix in _SHAPES:
-        raise InvalidInput(f"{place} holds shapes: load it with geopandas and use Records.from_frame")
+        raise InvalidInput(f"{place} holds shapes: load it with geopandas (extra [frames]) and use Records.from_frame")
     if kind is None or (kind == "text" and not suffix and not gzipped):
         raise InvalidInput(f"{place} is of no kind that can be read; use Parquet, .csv, .csv.gz, .txt or .txt.gz")
     return TableFile(place, kind=kind, gzipped=gzipped and kind != "parquet")

@@ -91,7 +91,7 @@ class GroupingSettings:
         if self.graph != "noisy" or self.estimate == "debiased":
             raise InvalidInput("the device cuda serves the graph noisy with the estimates thresholded and raw")
         if find_spec("torch") is None:
-            raise InvalidInput("the device cuda needs PyTorch: install fedgroup with the extra [gpu]")
+            raise InvalidInput("the device cuda needs PyTorch: pip install 'fedgroup[gpu]'")
         import torch
 
         if not torch.cuda.is_available():
