@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
 from fractions import Fraction
 
-from fedgroup.errors import InvalidInput, written
+from fedgroup.errors import InvalidInput
+from fedgroup.given import written
 
 NANO = 10**9
 LARGEST = 1_000_000
@@ -34,10 +35,9 @@ class Epsilon:
         """
         if isinstance(value, Epsilon):
             return value
-        try:
-            decimal = Decimal(str(value))
-        except InvalidOperation:
-            raise InvalidInput(f"{name} must be a number, got {value!r}") from None
+        decimal = _decimal(value)
+        if decimal is None:
+            raise InvalidInput(f"{name} must be a number, got {written(value)}")
         if not decimal.is_finite() or not 0 < decimal <= LARGEST:
             raise InvalidInput(f"{name} must be greater than 0 and at most {LARGEST}, got {written(value)}")
         if decimal < SMALLEST:
@@ -72,6 +72,13 @@ class Epsilon:
 
     def __str__(self) -> str:
         return f"{float(self):.12g}"
+
+
+def _decimal(value: object) -> Decimal | None:
+    try:
+        return Decimal(str(value))
+    except (InvalidOperation, ValueError):  # a whole number of thousands of digits is no text
+        return None
 
 
 NOTHING = Epsilon(0)

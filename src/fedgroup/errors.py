@@ -190,13 +190,6 @@ REASONS_IN_WORDS: Mapping[str, str] = {
 """What owners mean by the reasons that `messages.said.REASONS` lists."""
 
 
-def written(value: object) -> str:
-    """Return what was given as people write it, for a sentence about it: 3 for 3.0, and texts in quotes."""
-    if isinstance(value, float):
-        return repr(float(value)).removesuffix(".0")
-    return repr(value) if isinstance(value, str) else str(value)
-
-
 def refusals_in_words(refused: Mapping[str, int]) -> str:
     """Return how many owners refused, and why, the commonest reason first."""
     ordered = sorted(refused.items(), key=lambda each: (-each[1], each[0]))

@@ -52,7 +52,7 @@ def records(**changes: Any) -> fg.Records:
         ({"since": 10}, "no time column"),
         ({"since": 20, "until": 10}, "since before until"),
         ({"until": "yesterday"}, "until must be"),
-        ({"method": "cohorts", "cohort_size": 1}, "at least 2 members"),
+        ({"method": "cohorts", "cohort_size": 1}, "cohort_size must be a whole number of at least 2"),
         ({"method": "magic"}, "method is one of"),
         ({"method": "fedgroup"}, "needs a plan"),
         ({"in_group": "loose"}, "in-group is"),
@@ -86,7 +86,7 @@ def test_a_faulty_question_costs_nothing(details: dict[str, Any], fault: str) ->
         ({"graph": "nosy"}, "graph is one of"),
         ({"max_group_size": 0}, "0"),
         ({"owner_limits": {7: 3}}, "not in the owner list"),
-        ({"leftovers": "cohort", "cohort_size": 1}, "at least 2 members"),
+        ({"leftovers": "cohort", "cohort_size": 1}, "cohort_size must be a whole number of at least 2"),
     ],
 )
 def test_a_faulty_grouping_costs_nothing(settings: dict[str, Any], fault: str) -> None:

@@ -101,7 +101,7 @@ def test_sources_without_shares_say_so(source: Callable[[], NoiseSource]) -> Non
 
 
 def test_a_negative_seed_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="from 0 up"):
+    with pytest.raises(InvalidInput, match="a seed must be a whole number from 0 to"):
         SeededNoise(-1)
 
 

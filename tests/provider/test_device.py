@@ -25,7 +25,7 @@ def test_a_device_that_cannot_serve_is_refused(wrong: dict) -> None:
 
 def test_a_missing_gpu_is_told_and_nothing_is_spent() -> None:
     federation = fg.Federation(fg.synthesize(20), budget=1)
-    missing = "extra" if find_spec("torch") is None else "no GPU"
+    missing = r"fedgroup\[gpu\]" if find_spec("torch") is None else "no GPU"
     with pytest.raises(fg.InvalidInput, match=missing):
         federation.group(epsilon=0.5, graph="noisy", device="cuda")
     assert federation.spent == 0

@@ -10,7 +10,7 @@ EVERYBODY_SIMILAR = SimilarityGraph.from_edges(3, [0, 0, 1], [1, 2, 2])
 
 @pytest.mark.parametrize("limits", [{"largest": 0}, {"personal": np.array([2, 0])}])
 def test_a_limit_below_one_cannot_exist(limits: dict[str, object]) -> None:
-    with pytest.raises(InvalidInput, match="a group limit must be at least 1, got 0"):
+    with pytest.raises(InvalidInput, match=r"a group limit must be .*at least 1, got 0"):
         Limits(**limits)  # type: ignore[arg-type]
 
 

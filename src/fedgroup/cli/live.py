@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from fedgroup.cli.extras import require_extras
 from fedgroup.cli.options import OPTIONS, argument, flag, hidden_flag, option
 from fedgroup.cli.output import print_json, result, several, talk, working
 from fedgroup.errors import InvalidInput
@@ -78,6 +79,7 @@ def provider(
     """Run a provider: broker (unless another is named), coordination, HTTP API and map, until Ctrl-C."""
     import asyncio
 
+    require_extras("a provider", "live", "serve")
     from fedgroup.experiments.examples import example_city
     from fedgroup.live.config import ProviderConfig, read_config
     from fedgroup.service.pages.mounting import page_settings
@@ -114,6 +116,7 @@ def owner(
     """Run an owner, or several, until Ctrl-C: their records stay here."""
     import asyncio
 
+    require_extras(*(["an owner with a page", "live", "serve", "page"] if page or open_ else ["an owner", "live"]))
     from fedgroup.live.config import OwnerConfig, read_config
 
     found = [read_config(path, OwnerConfig) for path in config]
@@ -141,6 +144,7 @@ def up(
     """Run a whole federation on synthetic data here, until Ctrl-C: provider, owners, certificates and all."""
     import asyncio
 
+    require_extras("a federation to try", "live", "serve", *(["page"] if open_ else []))
     from fedgroup.experiments.examples import example_city
     from fedgroup.live.logs import begin_log
     from fedgroup.live.open_files import allow_open_files

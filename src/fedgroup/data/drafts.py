@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fedgroup.errors import InvalidInput
+from fedgroup.given import path_like
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield the name of a draft beside `path`; the draft takes its place once all is written."""
-    target = Path(path)
+    target = Path(path_like(path, name="what to write"))
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.draft")
     try:
         yield draft

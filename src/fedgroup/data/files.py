@@ -17,6 +17,7 @@ from fedgroup.data.rosters import read_owner_list
 from fedgroup.data.snap import read_checkins
 from fedgroup.data.tables import table_file
 from fedgroup.errors import InvalidInput
+from fedgroup.given import is_list, written
 from fedgroup.owner.columns import Columns, choose_columns
 from fedgroup.owner.records import Records
 
@@ -81,7 +82,11 @@ def _attribute_names(schema: pa.Schema, columns: Columns, asked: Sequence[str] |
     if asked is None:
         others = [field for field in schema if field.name not in columns.taken]
         return [field.name for field in others if _is_numeric(field.type) or pt.is_null(field.type)]
+    if not is_list(asked):
+        raise InvalidInput(f"attributes is a list of the names of columns, got {written(asked)}")
     for name in asked:
+        if name in columns.taken:
+            raise InvalidInput(f"column {name!r} is taken for the owner, the place or the time already")
         if name not in schema.names:
             raise InvalidInput(f"there is no column {name!r}; the columns are: {', '.join(schema.names)}")
     return list(dict.fromkeys(asked))

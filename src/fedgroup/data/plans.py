@@ -35,6 +35,8 @@ class Plan:
     id: str
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.grouping, Grouping) and isinstance(self.id, str)):
+            raise InvalidInput("a plan is made by Federation.group, or loaded by Plan.load")
         owners = as_ids(self.owners, name="the plan's owners")
         if len(owners) != self.partition.owners:
             raise InvalidInput("a plan gives every owner one group")

@@ -19,6 +19,7 @@ from fedgroup.data.drafts import replacing
 from fedgroup.data.facts import MOST_OWNERS, header_of
 from fedgroup.data.residents import SLOTS, Residents, settle
 from fedgroup.errors import InvalidInput
+from fedgroup.given import is_number, whole_number, written
 from fedgroup.owner.records import Records
 from fedgroup.space import Box
 
@@ -59,8 +60,8 @@ Run = Callable[[Callable[[_Some], _Chunk], Iterable[_Some]], Iterable[_Chunk]]
 
 def synthesize(owners: int, *, records_per_owner: int = 20, seed: int = 0, size_m: float = SIZE_M) -> Records:
     """Return the records of a city of `owners` people on a square of `size_m` metres."""
-    if not (np.isfinite(size_m) and size_m >= 1_000):
-        raise InvalidInput(f"size_m must be at least 1000 metres, got {size_m}")
+    if not (is_number(size_m) and size_m >= 1_000):
+        raise InvalidInput(f"size_m must be at least 1000 metres, got {written(size_m)}")
     chunks = [_lives(some) for some in _city(owners, records_per_owner=records_per_owner, seed=seed)]
     columns = {name: np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in _Chunk.__annotations__}
     return Records(
@@ -128,8 +129,7 @@ def _settled(owners: int, records_per_owner: int, seeds: np.random.SeedSequence)
 
 
 def _require_whole(value: int, name: str, *, least: int, most: int) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
-        raise InvalidInput(f"{name} must be a whole number from {least} to {most}, got {value!r}")
+    whole_number(value, name=name, least=least, most=most)
 
 
 def _lives(some: _Some) -> _Chunk:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from fedgroup.data.facts import PublicFacts, facts_in, header_in
 from fedgroup.errors import InvalidInput
+from fedgroup.given import path_like
 
 Kind = Literal["parquet", "csv", "text"]
 
@@ -94,7 +95,7 @@ class TableFile:
 
 def table_file(path: str | os.PathLike[str]) -> TableFile:
     """Return the file at `path`, its kind told by its first bytes or else by its name."""
-    place = Path(path)
+    place = Path(path_like(path, name="a file of records, owners or groups"))
     start = _first_bytes(place)
     suffix = place.suffix.lower()
     gzipped = suffix == ".gz" or start.startswith(_GZIP)
@@ -102,7 +103,7 @@ def table_file(path: str | os.PathLike[str]) -> TableFile:
         "parquet" if start == _PARQUET else _KINDS.get(Path(place.stem).suffix.lower() if suffix == ".gz" else suffix)
     )
     if suffix in _SHAPES:
-        raise InvalidInput(f"{place} holds shapes: load it with geopandas and use Records.from_frame")
+        raise InvalidInput(f"{place} holds shapes: load it with geopandas (extra [frames]) and use Records.from_frame")
     if kind is None or (kind == "text" and not suffix and not gzipped):
         raise InvalidInput(f"{place} is of no kind that can be read; use Parquet, .csv, .csv.gz, .txt or .txt.gz")
     return TableFile(place, kind=kind, gzipped=gzipped and kind != "parquet")

@@ -13,10 +13,10 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.methods import Method, exact_answer
-from fedgroup.federation.opening import SomeLedger, agreed_domain, noise_name, opened_ledger, unpacked
+from fedgroup.federation.opening import SomeLedger, agreed_domain, noise_name, opened_ledger, require_noise, unpacked
 from fedgroup.federation.planning import Folder, Planner, owner_limits_of
 from fedgroup.federation.price import charges_of, notes_of
-from fedgroup.federation.questions import Details, range_query, require_evaluation, require_known
+from fedgroup.federation.questions import Details, checked, range_query, require_evaluation, require_ranges
 from fedgroup.federation.ready import ReadyMethods
 from fedgroup.federation.repeats import from_store, repeat_key, to_store
 from fedgroup.messages import Answer, Expectation, Kind, NoisyAnswers, RangeQuery
@@ -62,8 +62,7 @@ class Federation:
     ) -> None:
         records, index = unpacked(records)
         agreed = agreed_domain(records, domain)
-        if seed is not None and noise is not None:
-            raise InvalidInput("give a seed or a source of noise, not both")
+        require_noise(seed, noise, evaluation=evaluation)
         cap = None if budget is None else Epsilon.of(budget, name="budget")
         self.map = PublicMap(agreed, records.lonlat if lonlat is None else lonlat)
         self.protection = Protection(neighbours, unit, max_records)
@@ -210,7 +209,7 @@ class Federation:
         The same question asked again gets its stored answer for nothing, unless `fresh`.
         """
         started = time.perf_counter()
-        query, how = self._understood(kind, asked, epsilon, details)
+        query, how, details = self._understood(kind, asked, epsilon, details)
         exact, evaluate = how.name == "exact", details.get("evaluate", False)
         if exact or evaluate:
             require_evaluation(private=self.private)
@@ -223,12 +222,11 @@ class Federation:
         self, ranges: Sequence[Range], *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
     ) -> list[Answer]:
         """Return the counts of many ranges, charged together; each costs `epsilon`, none is looked up in the store."""
-        if details.get("method") == "exact" or details.get("repeat", 1) != 1 or details.get("evaluate", False):
-            raise InvalidQuery("a batch of questions is for private answers; ask one by one to evaluate")
+        require_ranges(ranges, checked(details))
         asked = [self._understood("count", each, epsilon, details) for each in ranges]
         if not asked:
             return []
-        queries, how = [query for query, _ in asked], asked[0][1]
+        queries, how = [query for query, *_ in asked], asked[0][1]
         charges = [charge for query in queries for charge in self._charges(query, how, 1)]
         started = time.perf_counter()
         noisy, _ = self._owners.answer_many(queries, how.terms, charges=charges)
@@ -246,7 +244,7 @@ class Federation:
 
         It does not look for a stored answer: whether there is one tells whether the data changed since.
         """
-        query, how = self._understood(kind, asked, epsilon, details)
+        query, how, details = self._understood(kind, asked, epsilon, details)
         if how.name == "exact":
             raise InvalidQuery(
                 "an exact answer has no expected error; leave the dry run out, or choose a private method"
@@ -272,12 +270,12 @@ class Federation:
 
     def _understood(
         self, kind: Kind, asked: Range, epsilon: float | Epsilon | None, details: Details
-    ) -> tuple[RangeQuery, Method]:
+    ) -> tuple[RangeQuery, Method, Details]:
         self._require_open()
-        require_known(details)
+        details = checked(details)
         how = self._methods.of(details)
         query = range_query(kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.map)
-        return query, how
+        return query, how, details
 
     def _stored_or_new(self, query: RangeQuery, how: Method, details: Details) -> Answer:
         stored = self._stored(query, how, details)

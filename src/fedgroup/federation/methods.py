@@ -12,6 +12,7 @@ from fedgroup.errors import InvalidQuery
 from fedgroup.federation.fitting import Overlap
 from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.questions import Details
+from fedgroup.given import one_of
 from fedgroup.messages import Answer, Partition, RangeQuery
 from fedgroup.owner.identity import OwnerIds, positions
 from fedgroup.owner.role import AnswerTerms
@@ -98,10 +99,8 @@ def choose_method(details: Details, *, owners: OwnerIds, masks: MaskRoom) -> Met
     """Return the method asked for; without a name, `fedgroup` if there is a plan, else `dp`."""
     plan, in_group = details.get("plan"), details.get("in_group", "trusted")
     name = details.get("method") or ("fedgroup" if plan is not None else "dp")
-    if name not in METHODS:
-        raise InvalidQuery(f"method is one of {', '.join(METHODS)}, got {name!r}")
-    if in_group not in ("trusted", "masked"):
-        raise InvalidQuery(f"in-group is trusted or masked, got {in_group!r}")
+    one_of(name, METHODS, name="method", refusal=InvalidQuery)
+    one_of(in_group, ("trusted", "masked"), name="in-group", refusal=InvalidQuery)
     if name == "fedgroup":
         return _fedgroup(plan, in_group, owners, masks, _mask_settings(details))
     if plan is not None:
@@ -123,8 +122,6 @@ def _everyone_alone(name: str, owners: OwnerIds) -> Method:
 
 def _masked(name: str, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings, size: int) -> Method:
     """Return the method of public groups that have nothing to do with the data: random cohorts, or all in one."""
-    if not isinstance(size, int) or size < 2:
-        raise InvalidQuery(f"a cohort has at least 2 members, got {size}")
     partition = masks.cohorts(len(owners), len(owners) if name == "mpc" else size)
     ready = masks.ready(partition, settings)
     terms = AnswerTerms(partition, np.arange(len(owners), dtype=np.int32), ready)

@@ -6,6 +6,7 @@ import os
 import secrets
 
 from fedgroup.errors import InvalidInput
+from fedgroup.given import path_like, written, yes_or_no
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
 from fedgroup.privacy.noise import NoiseSource
@@ -27,7 +28,7 @@ def unpacked(given: Records | RecordIndex) -> tuple[Records, RecordIndex | None]
 
 def agreed_domain(records: Records, domain: Box | None) -> Box:
     """Return the domain that was given, or else the one that the records' file states."""
-    agreed = domain or records.domain
+    agreed = records.domain if domain is None else domain
     if agreed is None:
         raise InvalidInput(
             "a federation needs a public domain, e.g. Box(0, 0, 20_000, 20_000); it is never taken from the records"
@@ -39,7 +40,20 @@ def opened_ledger(ledger: SomeLedger | None) -> SQLiteLedger | MemoryLedger:
     """Return the ledger given, the one in the file given, or one in memory."""
     if ledger is None:
         return MemoryLedger()
-    return SQLiteLedger(ledger) if isinstance(ledger, str | os.PathLike) else ledger
+    if isinstance(ledger, str | os.PathLike):
+        return SQLiteLedger(path_like(ledger, name="a ledger"))
+    if not isinstance(ledger, SQLiteLedger | MemoryLedger):
+        raise InvalidInput(f"a ledger is the name of a file or an fg.SQLiteLedger, got {written(ledger)}")
+    return ledger
+
+
+def require_noise(seed: int | None, noise: NoiseSource | None, *, evaluation: bool) -> None:
+    """Refuse what is no source of noise, and two of them."""
+    if seed is not None and noise is not None:
+        raise InvalidInput("give a seed or a source of noise, not both")
+    if noise is not None and not (hasattr(noise, "laplace") and isinstance(getattr(noise, "private", None), bool)):
+        raise InvalidInput(f"noise is a source such as fg.SecureNoise(), got {written(noise)}")
+    yes_or_no(evaluation, name="evaluation")
 
 
 def noise_name(noise: NoiseSource | None, seed: int | None) -> str:

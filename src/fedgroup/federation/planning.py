@@ -18,6 +18,7 @@ from fedgroup.errors import FedgroupError, InvalidInput
 from fedgroup.federation.masks import MaskRoom, with_cohorts
 from fedgroup.federation.price import unlisted
 from fedgroup.federation.questions import require_evaluation, some_epsilon
+from fedgroup.given import number, written
 from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.owner.identity import OwnerIds, as_ids, positions
 from fedgroup.owner.records import Records
@@ -68,7 +69,7 @@ class Planner:
         shared: Folder | None = None,
     ) -> Plan:
         """Return a plan made with these settings; an executor's workers compute the graph, from files in `shared`."""
-        grid = grid if isinstance(grid, Grid) else self._map.grid(*grid)
+        grid = grid if isinstance(grid, Grid) else self._map.grid(*_cells(grid))
         if grid.box != self._map.domain:
             raise InvalidInput(
                 f"the grid must cut the domain {self._map.domain.written}, got one of {grid.box.written}"
@@ -99,6 +100,9 @@ class Planner:
 
     def judge(self, plan: Plan, *, threshold: float) -> dict[str, float]:
         """Return how far a plan is from the truth, by exact records."""
+        if not isinstance(plan, Plan):
+            raise InvalidInput(f"a plan is what Federation.group or fg.Plan.load returns, got {written(plan)}")
+        threshold = number(threshold, name="threshold")
         from fedgroup.evaluation.shares import judge
         from fedgroup.evaluation.truth import exact_vectors
 
@@ -195,13 +199,24 @@ def _over(grid: Grid, *, lonlat: bool, threshold: float) -> str:
     return f"{grid.columns}x{grid.rows} cells of [{sides}]{unit}, threshold {float(threshold)!r}"
 
 
+def _cells(grid: Any) -> tuple[Any, Any]:
+    if not (isinstance(grid, tuple | list) and len(grid) == 2):
+        raise InvalidInput(f"a grid is its columns and rows, such as (10, 10), or a Grid, got {written(grid)}")
+    return grid[0], grid[1]
+
+
 def owner_limits_of(owners: OwnerIds, largest: int | None, personal: Mapping[Any, int] | None) -> Limits | None:
     """Return the size limits; owners that name none accept any size."""
     if personal is None:
         return None if largest is None else Limits(largest)
+    if not isinstance(personal, Mapping):
+        raise InvalidInput(f"owner limits are a dict of limits by owner, got {written(personal)}")
+    limits = np.asarray(list(personal.values()))
+    if limits.ndim != 1 or (limits.size and limits.dtype.kind not in "iu"):
+        raise InvalidInput("owner limits are whole numbers of at least 1, one for each owner")
     seats = positions(as_ids(list(personal), name="owner limits"), owners)
     if (seats < 0).any():
         raise InvalidInput("the owner limits name owners that are not in the owner list")
     each = np.full(len(owners), np.iinfo(np.int32).max, dtype=np.int32)
-    each[seats] = list(personal.values())
+    each[seats] = np.minimum(limits, np.iinfo(np.int32).max)
     return Limits(largest, each)

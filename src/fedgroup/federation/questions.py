@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from fedgroup.data.plans import Plan
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidQuery
+from fedgroup.given import is_list, number, whole_number, written, yes_or_no
 from fedgroup.messages import Kind, Measure, RangeQuery
 from fedgroup.owner.counting import times_of
 from fedgroup.owner.records import Records
@@ -55,14 +56,42 @@ class Details(TypedDict, total=False):
 _MEASURE = ("attribute", "clip", "signed", "resolution")
 
 
-def require_known(details: Details) -> None:
-    """Refuse details that do not exist: a misspelled time window would release the answer for all times."""
+_FLAGS = ("signed", "fresh", "evaluate")
+_TEXTS = ("method", "in_group", "attribute")
+_LEAST = {"cohort_size": 2, "colluders": 1, "repeat": 1}
+
+
+def checked(details: Details) -> Details:
+    """Return details of the right types, or say which is not; those that are None were left out.
+
+    What does not exist is refused: a misspelled time window would release the answer for all times.
+    """
     unknown = ", ".join(set(details) - set(Details.__annotations__))
     if unknown:
         raise InvalidQuery(f"a question has no {unknown}; it has {', '.join(Details.__annotations__)}")
-    repeat = details.get("repeat", 1)
-    if type(repeat) is not int or repeat < 1:
-        raise InvalidQuery(f"repeat must be a whole number of at least 1, got {repeat}")
+    said: dict[str, Any] = {name: value for name, value in details.items() if value is not None}
+    for name in said.keys() & set(_TEXTS):
+        if not isinstance(said[name], str):
+            raise InvalidQuery(f"{name.replace('_', '-')} is a text, got {written(said[name])}")
+    if "plan" in said and not isinstance(said["plan"], Plan):
+        raise InvalidQuery(f"a plan is what Federation.group or fg.Plan.load returns, got {written(said['plan'])}")
+    said |= {name: yes_or_no(said[name], name=name, refusal=InvalidQuery) for name in said.keys() & set(_FLAGS)}
+    said |= {
+        name: whole_number(said[name], name=name, least=least, refusal=InvalidQuery)
+        for name, least in _LEAST.items()
+        if name in said
+    }
+    if "dropouts" in said:
+        said["dropouts"] = number(said["dropouts"], name="dropouts", refusal=InvalidQuery)
+    return cast(Details, said)
+
+
+def require_ranges(ranges: Any, details: Details) -> None:
+    """Refuse a batch that is no list, or that is for evaluation."""
+    if not is_list(ranges):
+        raise InvalidQuery(f"a batch of questions is a list of ranges, got {written(ranges)}")
+    if details.get("method") == "exact" or details.get("repeat", 1) != 1 or details.get("evaluate", False):
+        raise InvalidQuery("a batch of questions is for private answers; ask one by one to evaluate")
 
 
 def require_evaluation(*, private: bool) -> None:
@@ -92,8 +121,10 @@ def range_query(
     public_map: PublicMap,
 ) -> RangeQuery:
     """Return the query that a question stands for, or say what is wrong with it."""
+    if not isinstance(kind, str):
+        raise InvalidQuery(f"a question is count, sum or avg, got {written(kind)}")
     if not isinstance(asked, Range):
-        raise InvalidQuery("a range is a Circle, a Rectangle, a Polygon or a MultiPolygon")
+        raise InvalidQuery(f"a range is a Circle, a Rectangle, a Polygon or a MultiPolygon, got {written(asked)}")
     public_map.require_reachable(asked)
     since, until = details.get("since"), details.get("until")
     query = RangeQuery(
@@ -117,9 +148,13 @@ def _epsilon(epsilon: float | Epsilon | None, details: Details) -> Epsilon:
     return some_epsilon(epsilon)
 
 
+def _is_said(value: Any) -> bool:
+    return value is not None and value is not False
+
+
 def _measure(kind: Kind, details: Details, records: Records) -> Measure | None:
     attribute, clip = details.get("attribute"), details.get("clip")
-    if kind == "count" and any(details.get(name) for name in _MEASURE):
+    if kind == "count" and any(_is_said(details.get(name)) for name in _MEASURE):
         raise InvalidQuery(f"count takes none of {', '.join(_MEASURE)}; ask for sum or avg")
     if kind not in ("sum", "avg"):
         return None
@@ -129,15 +164,8 @@ def _measure(kind: Kind, details: Details, records: Records) -> Measure | None:
     resolution = details.get("resolution")
     return Measure(
         attribute,
-        _number(clip, "clip"),
-        bool(details.get("signed", False)),
-        None if resolution is None else _number(resolution, "resolution"),
+        # one spelling of a number, so that repeated questions are recognised
+        number(clip, name="clip", refusal=InvalidQuery),
+        details.get("signed", False),
+        None if resolution is None else number(resolution, name="resolution", refusal=InvalidQuery),
     )
-
-
-def _number(value: Any, name: str) -> float:
-    """Return one spelling of a number, so that repeated questions are recognised."""
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidQuery(f"{name} must be a number, got {value!r}") from None

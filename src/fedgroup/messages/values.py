@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidQuery, ProtocolViolation, written
+from fedgroup.errors import InvalidQuery, ProtocolViolation
+from fedgroup.given import written
 from fedgroup.space import Grid, Range
 
 Kind = Literal["count", "sum", "avg"]
@@ -88,8 +89,8 @@ class RangeQuery:
     until: int | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in ("count", "sum", "avg"):
-            raise InvalidQuery(f"a question is count, sum or avg, got {self.kind!r}")
+        if not (isinstance(self.kind, str) and self.kind in ("count", "sum", "avg")):
+            raise InvalidQuery(f"a question is count, sum or avg, got {written(self.kind)}")
         if (self.kind == "count") != (self.measure is None):
             raise InvalidQuery("sum and avg need an attribute with a clip; count takes none")
         if self.since is not None and self.until is not None and self.since >= self.until:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedgroup.errors import InvalidInput
+from fedgroup.given import written, yes_or_no
 
 _OWNER = ("owner", "owner_id", "user", "user_id", "userid", "uid", "company", "device", "device_id", "vehicle_id")
 _X = ("x", "lon", "lng", "long", "longitude", "easting")
@@ -40,6 +41,10 @@ def choose_columns(
     points: str | None = None,
 ) -> Columns:
     """Return the columns to read; `points` names a column of geometries that stands for x and y."""
+    for role, asked in {"owner": owner, "x": x, "y": y, "time": time}.items():
+        if not (asked is None or isinstance(asked, str)):
+            raise InvalidInput(f"{role} is the name of a column, got {written(asked)}")
+    yes_or_no(planar, name="planar")
     chosen_x = points or _pick(names, x, _X, "x")
     chosen_y = points or _pick(names, y, _Y, "y")
     lonlat = {chosen_x.lower(), chosen_y.lower()} <= _DEGREES and not planar
@@ -48,14 +53,14 @@ def choose_columns(
         x=chosen_x,
         y=chosen_y,
         lonlat=lonlat,
-        time=_pick(names, time, _TIME, "time") if time else _find(names, _TIME),
+        time=_find(names, _TIME) if time is None else _pick(names, time, _TIME, "time"),
     )
 
 
 def _pick(names: Sequence[str], asked: str | None, usual: Sequence[str], role: str) -> str:
-    found = asked if asked in names else None if asked else _find(names, usual)
+    found = _find(names, usual) if asked is None else asked if asked in names else None
     if found is None:
-        missing = f"there is no column {asked!r}" if asked else f"no {role} column was found"
+        missing = f"no {role} column was found" if asked is None else f"there is no column {asked!r}"
         # Names that mean nothing to us may be the first record of a file without a header row.
         known = any(_find(names, names_of_role) for names_of_role in (_OWNER, _X, _Y, _TIME))
         shown = f"the columns are: {', '.join(names)}" if known else "no usual name is among the columns"

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.errors import InvalidInput
+from fedgroup.given import written, yes_or_no
 from fedgroup.owner.columns import choose_columns
 from fedgroup.owner.identity import Codes, OwnerIds, enrol
 from fedgroup.owner.times import Times, as_times
@@ -43,6 +44,7 @@ class Records:
     code: Codes = field(init=False)
 
     def __post_init__(self, owner: Any) -> None:
+        self._require_types()
         owners, code = enrol(owner, self.owners)
         time = None if self.time is None else as_times(self.time)
         values = {
@@ -73,6 +75,8 @@ class Records:
         planar: bool = False,
     ) -> Records:
         """Return the records of a pandas or GeoPandas frame; columns are found by their usual names."""
+        if not (hasattr(frame, "columns") and hasattr(frame, "iloc")):
+            raise InvalidInput(f"Records.from_frame takes a pandas or GeoPandas frame, got {written(frame)}")
         names = [name for name in frame.columns if isinstance(name, str)]
         if len(set(names)) < len(names):
             raise InvalidInput("the frame has two columns of the same name; rename one")
@@ -164,6 +168,13 @@ class Records:
     def __repr__(self) -> str:
         return "Records(<private>)"
 
+    def _require_types(self) -> None:
+        if not (isinstance(self.attributes, Mapping) and all(isinstance(name, str) for name in self.attributes)):
+            raise InvalidInput("attributes is a dict of columns by their names, such as {'fare': [12.0, 7.5]}")
+        if not (self.domain is None or isinstance(self.domain, Box)):
+            raise InvalidInput(f"a domain is a Box, such as Box(0, 0, 20_000, 20_000), got {written(self.domain)}")
+        yes_or_no(self.lonlat, name="lonlat")
+
     def _require_one_length(self) -> None:
         columns = {"x": self.x, "y": self.y, **self.attributes} | ({} if self.time is None else {"time": self.time})
         for name, column in columns.items():
@@ -184,7 +195,7 @@ def require_degrees(x: Floats, y: Floats) -> None:
 def _numbers(values: Any, name: str, *, missing: bool) -> Floats:
     try:
         array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"column {name} has values that are not numbers") from None
     if array.ndim != 1:
         raise InvalidInput(f"column {name} must be one-dimensional")

@@ -27,6 +27,8 @@ _SECONDS = re.compile(r"-?\d+(\.\d*)?")
 def as_times(values: Any, *, name: str = "time") -> Times:
     """Return datetimes, ISO texts or seconds since 1970 as microseconds."""
     array = np.asarray(values)
+    if array.ndim != 1:
+        raise InvalidInput(f"column {name} must be one-dimensional")
     if array.dtype.kind == "M":
         return array.astype("datetime64[us]").astype(np.int64)
     if array.dtype.kind in "iu":
@@ -44,7 +46,8 @@ def as_instant(value: str | float | datetime | date, *, name: str) -> int:
     try:
         if _SECONDS.fullmatch(text) or (isinstance(value, Real) and not isinstance(value, bool)):
             return _microseconds(float(text))
-        when = value if isinstance(value, date) else datetime.fromisoformat(text)
+        # a time that is missing, such as NaT, is a date to Python, but not one that can be read
+        when = value if isinstance(value, date) and text not in _ABSENT else datetime.fromisoformat(text)
     except ValueError:
         raise InvalidInput(f"{name} must be an ISO time such as 2010-03-01T08:00 or seconds since 1970") from None
     if not isinstance(when, datetime):

@@ -18,9 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.errors import InvalidInput
+from fedgroup.given import whole_number
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.privacy.laplace import draw_discrete_laplace, draw_discrete_laplace_sum
 from fedgroup.privacy.shares import draw_laplace_shares
+
+LARGEST_SEED = 2**128
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -165,6 +168,5 @@ class FloatingPointLaplace:
 
 
 def _key_of(seed: int) -> bytes:
-    if seed < 0:
-        raise InvalidInput(f"a seed is a whole number from 0 up, got {seed}")
-    return hashlib.sha256(b"fedgroup seeded noise, not private " + str(seed).encode()).digest()
+    whole = whole_number(seed, name="a seed", least=0, most=LARGEST_SEED)
+    return hashlib.sha256(b"fedgroup seeded noise, not private " + str(whole).encode()).digest()

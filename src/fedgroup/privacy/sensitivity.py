@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fedgroup.errors import InvalidInput
+from fedgroup.given import one_of, whole_number
 from fedgroup.messages import Measure
 
 Neighbours = Literal["add-remove", "replace"]
@@ -36,16 +37,15 @@ class Protection:
     max_records: int | None = None
 
     def __post_init__(self) -> None:
-        if self.neighbours not in ("add-remove", "replace"):
-            raise InvalidInput(f"neighbours is add-remove or replace, got {self.neighbours!r}")
-        if self.unit not in ("record", "owner"):
-            raise InvalidInput(f"unit is record or owner, got {self.unit!r}")
+        one_of(self.neighbours, ("add-remove", "replace"), name="neighbours")
+        one_of(self.unit, ("record", "owner"), name="unit")
         if (self.unit == "owner") != (self.max_records is not None):
             raise InvalidInput(
                 "unit owner needs max_records, the most records one owner contributes; record takes none"
             )
-        if self.max_records is not None and self.max_records < 1:
-            raise InvalidInput(f"max_records must be at least 1, got {self.max_records}")
+        if self.max_records is not None:
+            # between two whole numbers more records would be kept than noise is calibrated to
+            object.__setattr__(self, "max_records", whole_number(self.max_records, name="max_records", least=1))
 
     def __str__(self) -> str:
         unit = "one record" if self.max_records is None else f"one owner of {self.max_records} records"

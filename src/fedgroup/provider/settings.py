@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from fedgroup.errors import InvalidInput, written
+from fedgroup.errors import InvalidInput
+from fedgroup.given import number, one_of, whole_number, written
 from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.similarity import Estimate
 
@@ -41,25 +42,34 @@ class GroupingSettings:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        _require_one_of("graph", self.graph, GRAPHS)
-        _require_one_of("estimate", self.estimate, ESTIMATES)
+        one_of(self.graph, GRAPHS, name="graph")
+        one_of(self.estimate, ESTIMATES, name="estimate")
         if self.graph in PLACED and self.algorithm is not None:
             raise InvalidInput(
                 f"the graph {self.graph} forms its groups without an algorithm; leave it out, or use --graph noisy"
             )
         if self.algorithm is not None:
-            _require_one_of("algorithm", self.algorithm, ALGORITHMS)
+            one_of(self.algorithm, ALGORITHMS, name="algorithm")
+        self._become_numbers()
         if not 0 <= self.threshold < 1:
             raise InvalidInput(f"threshold must be at least 0 and below 1, got {written(self.threshold)}")
         self._require_band()
         self._require_device()
-        if self.cohort_size < 2:
-            raise InvalidInput(f"a cohort has at least 2 members, got {self.cohort_size}")
-        _require_one_of("leftovers", self.leftovers, ("alone", "cohort"))
+        one_of(self.leftovers, ("alone", "cohort"), name="leftovers")
         if not 0 < self.false_cells < float("inf"):
             raise InvalidInput(f"false-cells must be a number greater than 0, got {written(self.false_cells)}")
         if not 0 <= self.misplaced <= 1:
             raise InvalidInput(f"misplaced is a share of the owners, from 0 to 1, got {written(self.misplaced)}")
+
+    def _become_numbers(self) -> None:
+        """Make every number one of Python's own, which a plan's file can hold, or refuse it."""
+        for name in ("threshold", "false_cells", "misplaced", "lower", "upper"):
+            value = getattr(self, name)
+            if value is not None or name not in ("lower", "upper"):
+                object.__setattr__(self, name, number(value, name=name))
+        object.__setattr__(self, "cohort_size", whole_number(self.cohort_size, name="cohort_size", least=2))
+        if self.comparisons is not None:
+            object.__setattr__(self, "comparisons", whole_number(self.comparisons, name="comparisons", least=0))
 
     def _require_band(self) -> None:
         """Refuse what only compared graphs take, and limits out of order."""
@@ -72,18 +82,16 @@ class GroupingSettings:
         if not -1 <= lower <= self.threshold <= upper <= 1:
             given = ", ".join(map(written, (lower, self.threshold, upper)))
             raise InvalidInput(f"-1 <= lower <= threshold <= upper <= 1 must hold, got {given}")
-        if self.comparisons is not None and self.comparisons < 0:
-            raise InvalidInput(f"comparisons must be at least 0, got {self.comparisons}")
 
     def _require_device(self) -> None:
         """Refuse a device that is not there, before anything is spent."""
-        _require_one_of("device", self.device, ("cpu", "cuda"))
+        one_of(self.device, ("cpu", "cuda"), name="device")
         if self.device == "cpu":
             return
         if self.graph != "noisy" or self.estimate == "debiased":
             raise InvalidInput("the device cuda serves the graph noisy with the estimates thresholded and raw")
         if find_spec("torch") is None:
-            raise InvalidInput("the device cuda needs PyTorch: install fedgroup with the extra [gpu]")
+            raise InvalidInput("the device cuda needs PyTorch: pip install 'fedgroup[gpu]'")
         import torch
 
         if not torch.cuda.is_available():
@@ -115,8 +123,3 @@ def require_blocks(graph: str, device: str) -> None:
         )
     if device != "cpu":
         raise InvalidInput(f"workers compute on the device cpu, got {device!r}; leave one of the two out")
-
-
-def _require_one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise InvalidInput(f"{name} is one of {', '.join(allowed)}, got {value!r}")

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.errors import InvalidInput, written
+from fedgroup.errors import InvalidInput
+from fedgroup.given import is_number, whole_number, written
 from fedgroup.messages import Labels, Partition
 from fedgroup.secure.mask_graph import mask_edges
 from fedgroup.secure.masking import Ints, Positions, Secrets, Words, masked, pair_masks, round_context
@@ -32,6 +33,8 @@ MOST_AGREEMENTS = 20_000
 class MaskSettings:
     """What masked groups withstand: `colluders` members that pool what they know, a share of `dropouts`.
 
+    There is one colluder at least: a member knows its own share of the noise.
+
     Large groups' mask graphs stay connected under all of these, and under a fifth of the members at least.
     """
 
@@ -39,9 +42,8 @@ class MaskSettings:
     dropouts: float = 0.1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.colluders, int) or self.colluders < 1:
-            raise InvalidInput(f"colluders must be at least 1: a member knows its own noise; got {self.colluders}")
-        if not 0 <= self.dropouts < 1:
+        object.__setattr__(self, "colluders", whole_number(self.colluders, name="colluders", least=1))
+        if not (is_number(self.dropouts) and 0 <= self.dropouts < 1):
             raise InvalidInput(f"dropouts is a share of the members from 0 to below 1, got {written(self.dropouts)}")
 
     def __str__(self) -> str:

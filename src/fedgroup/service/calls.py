@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery, ServiceUnavailable
+from fedgroup.given import written
 from fedgroup.messages import Answer, Expectation, ExpectedError, Kind, OwnersLeft
 from fedgroup.service.problems import error_of
 from fedgroup.space import Circle, MultiPolygon, Polygon, Range, Rectangle
@@ -128,8 +129,8 @@ def expectation_of(reply: Mapping[str, Any]) -> Expectation:
 
 def required_url(url: str) -> str:
     """Return the address of a service, without the slash at its end."""
-    if not url.startswith(("http://", "https://")):
-        raise InvalidInput(f"the address of a service begins with http:// or https://, got {url!r}")
+    if not (isinstance(url, str) and url.startswith(("http://", "https://"))):
+        raise InvalidInput(f"the address of a service begins with http:// or https://, got {written(url)}")
     return url.rstrip("/")
 
 

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Unpack
 
 from fedgroup.errors import FedgroupError, InvalidInput
+from fedgroup.given import path_like
 from fedgroup.messages import Answer, Expectation, Kind
 from fedgroup.service.calls import (
     Call,
@@ -255,8 +256,8 @@ def _given_up(error: httpx.TransportError, attempts: _Attempts, url: str) -> Fed
 
 
 def _settings(url: str, token: str | None, ca: str | Path | None, timeout: float) -> dict[str, Any]:
-    token = token or os.environ.get("FEDGROUP_TOKEN")
-    if token is not None and not (token.isascii() and token.isprintable()):
+    token = os.environ.get("FEDGROUP_TOKEN") if token is None or (isinstance(token, str) and not token) else token
+    if token is not None and not (isinstance(token, str) and token.isascii() and token.isprintable()):
         raise InvalidInput("a token is one line of printable characters, as 'fedgroup users add' shows it")
     try:
         httpx.URL(required_url(url))
@@ -270,6 +271,6 @@ def _verification(ca: str | Path | None) -> ssl.SSLContext | bool:
     if ca is None:
         return True
     try:
-        return ssl.create_default_context(cafile=str(ca))
+        return ssl.create_default_context(cafile=str(path_like(ca, name="ca")))
     except OSError:
         raise InvalidInput(f"{ca} is not a file with a certificate of an authority (PEM)") from None

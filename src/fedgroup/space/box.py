@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.errors import InvalidInput, written
+from fedgroup.errors import InvalidInput
+from fedgroup.given import written
 
 MOST_CELLS = 1_000_000
 LARGEST_COORDINATE = 1e150
@@ -67,10 +68,15 @@ class Grid:
     rows: int
 
     def __post_init__(self) -> None:
-        if not all(isinstance(parts, numbers.Integral) and parts >= 1 for parts in (self.columns, self.rows)):
-            raise InvalidInput(f"a grid needs whole numbers of at least 1x1 cells, got {self.columns}x{self.rows}")
+        if not isinstance(self.box, Box):
+            raise InvalidInput(f"a grid cuts a Box, got {written(self.box)}")
+        given = f"{written(self.columns)}x{written(self.rows)}"
+        if not all(_is_whole(parts) and parts >= 1 for parts in (self.columns, self.rows)):
+            raise InvalidInput(f"a grid needs whole numbers of at least 1x1 cells, got {given}")
+        object.__setattr__(self, "columns", int(self.columns))
+        object.__setattr__(self, "rows", int(self.rows))
         if self.cells > MOST_CELLS:
-            raise InvalidInput(f"a grid has at most {MOST_CELLS:,} cells, got {self.columns}x{self.rows}")
+            raise InvalidInput(f"a grid has at most {MOST_CELLS:,} cells, got {given}")
         if not (np.all(np.diff(self.x_edges) > 0) and np.all(np.diff(self.y_edges) > 0)):
             raise InvalidInput(
                 f"the box {self.box.written} is too small to be cut into {self.columns}x{self.rows} cells"
@@ -95,6 +101,10 @@ class Grid:
         row = np.searchsorted(self.y_edges, y, side="right") - 1
         cell = row * self.columns + column
         return np.where(self.box.contains(x, y), cell, -1)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def is_coordinate(value: Any) -> bool:

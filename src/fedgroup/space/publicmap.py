@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from fedgroup.errors import InvalidInput, InvalidQuery, written
+from fedgroup.errors import InvalidInput, InvalidQuery
+from fedgroup.given import written, yes_or_no
 from fedgroup.space import geodesy
 from fedgroup.space.box import Box, Grid
 from fedgroup.space.ranges import Circle, MultiPolygon, Polygon, Range, Rectangle
@@ -32,6 +33,10 @@ class PublicMap:
     lonlat: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.domain, Box):
+            example = "fg.Box(0, 0, 20_000, 20_000)"
+            raise InvalidInput(f"a domain is a Box, such as {example}, got {written(self.domain)}")
+        yes_or_no(self.lonlat, name="lonlat")
         west, south, east, north = self.domain.sides
         if self.lonlat and not (-360 <= west < east <= 540 and east - west <= 360 and -90 <= south < north <= 90):
             raise InvalidInput(

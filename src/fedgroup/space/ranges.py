@@ -10,7 +10,8 @@ from typing import Any, cast
 
 import shapely
 
-from fedgroup.errors import InvalidQuery, written
+from fedgroup.errors import InvalidQuery
+from fedgroup.given import is_list, written
 from fedgroup.space.box import Box, become_floats, is_coordinate
 
 Point = tuple[float, float]
@@ -82,7 +83,7 @@ class Polygon:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", _ring(self.points))
-        object.__setattr__(self, "holes", tuple(_ring(hole) for hole in self.holes))
+        object.__setattr__(self, "holes", tuple(_ring(hole) for hole in _listed(self.holes, "the holes of a polygon")))
         object.__setattr__(self, "_wkb", _checked(shapely.Polygon(self.points, self.holes)))
 
     @property
@@ -103,7 +104,9 @@ class MultiPolygon:
     _wkb: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(self.parts))
+        object.__setattr__(self, "parts", _listed(self.parts, "the parts of a multipolygon"))
+        if not all(isinstance(part, Polygon) for part in self.parts):
+            raise InvalidQuery("a multipolygon is made of Polygons")
         if not self.parts:
             raise InvalidQuery("a multipolygon needs at least one polygon, got none")
         object.__setattr__(self, "_wkb", _checked(shapely.MultiPolygon([part.shape for part in self.parts])))
@@ -154,6 +157,12 @@ def _spelled_once(parts: Sequence[Polygon]) -> str:
     """Return the parts in hexadecimal WKB, with rings and points in shapely's normal order."""
     whole = shapely.remove_repeated_points(shapely.MultiPolygon([part.shape for part in parts]))
     return str(shapely.to_wkb(shapely.normalize(whole), hex=True, byte_order=1))
+
+
+def _listed(values: Any, name: str) -> tuple[Any, ...]:
+    if not is_list(values):
+        raise InvalidQuery(f"{name} are a list, got {written(values)}")
+    return tuple(values)
 
 
 def _ring(points: Sequence[Point]) -> tuple[Point, ...]:

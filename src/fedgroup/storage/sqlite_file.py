@@ -21,6 +21,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from fedgroup.errors import InvalidInput, LedgerUnavailable
+from fedgroup.given import path_like
 
 _CANNOT_LOCK = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 
@@ -39,7 +40,7 @@ class SQLiteFile:
         read_only: bool = False,
     ) -> None:
         # absolute: a process may change its folder before it opens the file again
-        self.path = Path(path).absolute()
+        self.path = Path(path_like(path, name="a ledger")).absolute()
         self._log: int | None = None
         self._busy_seconds = busy_seconds
         self._flushed_later = flushed_later

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.errors import InvalidInput
+from fedgroup.given import whole_number
 
 GroupLimits = npt.NDArray[np.int32]
 
@@ -20,8 +21,8 @@ class Limits:
     personal: GroupLimits | None = None
 
     def __post_init__(self) -> None:
-        if self.largest is not None and self.largest < 1:
-            raise InvalidInput(f"a group limit must be at least 1, got {self.largest}")
+        if self.largest is not None:
+            object.__setattr__(self, "largest", whole_number(self.largest, name="a group limit", least=1))
         if self.personal is not None:
             object.__setattr__(self, "personal", _checked(self.personal))
 
