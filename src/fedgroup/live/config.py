@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.live.settings import LiveSettings, UsualGrouping
+from fedgroup.live.settings import MPC_MOST, LiveSettings, UsualGrouping
 from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.owner.policy import Policy
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
@@ -94,10 +94,11 @@ class HttpTable(_Table, frozen=True, kw_only=True):
 
 
 class AnswersTable(_Table, frozen=True, kw_only=True):
-    """How long an answer may take, and what masked groups withstand."""
+    """How long an answer may take, how large groups are, and what masked ones withstand."""
 
     seconds: float = 10.0
     cohort_size: int = 50
+    mpc_most: int = MPC_MOST
     colluders: int = 1
     dropouts: float = 0.1
 
@@ -150,6 +151,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
             self.federation.protection,
             MaskSettings(answers.colluders, answers.dropouts),
             cohort_size=answers.cohort_size,
+            mpc_most=answers.mpc_most,
             seconds=answers.seconds,
             attributes=self.federation.attributes,
             times=self.federation.times,

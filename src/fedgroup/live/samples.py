@@ -43,6 +43,7 @@ tls = false                           # true: serve with the provider's certific
 [answers]
 seconds = 10.0                        # how long a round of a question may take; there are two at most
 cohort_size = 50                      # masked cohorts have about this many members
+mpc_most = 500                        # the most members of any group; mpc, all owners in one, is refused beyond
 colluders = 1                         # how many members of a masked group may pool what they know
 dropouts = 0.1                        # which share of them may be silent
 
