@@ -16,6 +16,7 @@ from live_world import PATIENCE_S, until
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.logs import begin_log
+from fedgroup.live.spared_lines import MOST_ALIKE, MOST_KNOWN, WINDOW_S
 from fedgroup.messages import RangeQuery
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.space import Circle, Grid
@@ -120,3 +121,59 @@ def test_there_are_two_forms_and_four_levels(log: io.StringIO) -> None:
     for form, level in (("xml", "info"), ("json", "loud")):
         with pytest.raises(InvalidInput):
             begin_log(form, level)
+
+
+@pytest.fixture
+def minutes(log: io.StringIO) -> list[float]:
+    """What the log's clock shows, in minutes."""
+    now = [0.0]
+    begin_log("json", "debug", stream=log, clock=lambda: now[0] * WINDOW_S)
+    return now
+
+
+def test_lines_alike_are_written_a_few_times_a_minute_and_then_counted(log: io.StringIO, minutes: list[float]) -> None:
+    owner, wire = logging.getLogger("fedgroup.owner"), logging.getLogger("fedgroup.wire")
+    for number in range(1_000):
+        owner.warning("a message was refused", extra={"party": "a", "round": f"{number:08x}"})
+        wire.warning("no connection (refused); next try in %.1f s", number / 10)
+        logging.getLogger("asyncio").error("accept: %s", number)
+    assert len(lines(log)) == 3 * MOST_ALIKE
+    minutes[0] = 1
+    owner.info("asked")
+    told = [(line["event"], line["left_out"]) for line in lines(log)[3 * MOST_ALIKE : -1]]
+    events = ("a message was refused", "lost", "trouble in asyncio")
+    assert told == [(event, str(1_000 - MOST_ALIKE)) for event in events]
+    owner.warning("a message was refused", extra={"party": "a"})
+    assert "left_out" not in lines(log)[-1]
+
+
+def test_lines_that_differ_in_who_what_or_where_are_all_written(log: io.StringIO, minutes: list[float]) -> None:
+    for number in range(2 * MOST_ALIKE):
+        logging.getLogger("fedgroup.provider").info("refused", extra={"owner": f"o{number}", "reason": "budget"})
+    assert len({line["owner"] for line in lines(log)}) == 2 * MOST_ALIKE
+
+
+def test_an_error_of_another_kind_is_written_among_thousands(log: io.StringIO, minutes: list[float]) -> None:
+    for number in range(1_000):
+        try:
+            raise KeyError(number) if number == 900 else ValueError(number)
+        except LookupError:
+            logging.getLogger("fedgroup.service").exception("a question failed")
+        except ValueError:
+            logging.getLogger("fedgroup.service").exception("a question failed")
+    assert [line["error"] for line in lines(log)].count("KeyError") == 1
+    assert len(lines(log)) == MOST_ALIKE + 1
+
+
+def test_what_was_left_out_is_told_at_the_end_too(log: io.StringIO, minutes: list[float]) -> None:
+    for _ in range(MOST_ALIKE + 7):
+        logging.getLogger("fedgroup.owner").warning("a message was refused")
+    logging.getLogger().handlers[0].close()
+    assert lines(log)[-1]["left_out"] == "7"
+
+
+def test_the_kinds_of_lines_that_are_counted_have_an_end(log: io.StringIO, minutes: list[float]) -> None:
+    for number in range(3 * MOST_KNOWN):
+        logging.getLogger("fedgroup.service").warning("a question failed", extra={"question": f"q{number}"})
+    assert len(logging.getLogger().handlers[0]._known) <= MOST_KNOWN + 1
+    assert len(lines(log)) == 3 * MOST_KNOWN

@@ -14,6 +14,7 @@ from silo_worlds import EARTH, FIJI, NOON, PARIS, PLANE, Row, World, worlds
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.messages import Measure, RangeQuery
+from fedgroup.owner import table_silo
 from fedgroup.silos import duck, postgres_packed, sqlite
 from fedgroup.space import Circle
 
@@ -34,6 +35,15 @@ def require_equal(said: Settings, world: World, most: int | None = None) -> None
 @given(world=worlds())
 def test_files_answer_as_counting_does(kind: str, world: World, tmp_path: Path) -> None:
     require_equal(FILES[kind](world.rows, tmp_path), world)
+
+
+@FEW
+@given(world=worlds(), most=st.none() | st.integers(1, 12))
+def test_large_files_answer_by_an_index_as_counting_does(
+    world: World, most: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_silo, "INDEXED", 1)
+    require_equal({**FILES["csv"](world.rows, tmp_path), "order": "n"}, world, most)
 
 
 @pytest.mark.parametrize("kind", SERVED)

@@ -50,6 +50,20 @@ def read(
     return _records(table, columns, kept=kept, facts=facts, planar=planar, owners=owners, strict=attributes is not None)
 
 
+def read_own(path: str | os.PathLike[str]) -> Records:
+    """Return the records of a file that is all one owner's; a column that says whose they are is not looked at."""
+    file = table_file(path)
+    table = read_checkins(file) if file.kind == "text" else None
+    schema = file.schema() if table is None else table.schema
+    columns = choose_columns(schema.names, alone=True)
+    kept = _attribute_names(schema, columns, None)
+    if table is None:
+        table = file.read([*(columns.taken - {columns.owner}), *kept])
+    facts = file.facts() if file.kind == "parquet" else PublicFacts()
+    ids = np.zeros(table.num_rows, dtype=np.int64)
+    return _table(table, columns, ids, [0], kept=kept, facts=facts, planar=False, strict=False)
+
+
 def _records(
     table: pa.Table,
     columns: Columns,
@@ -60,11 +74,26 @@ def _records(
     owners: Any,
     strict: bool,
 ) -> Records:
+    assert columns.owner is not None  # noqa: S101  chosen, unless the table is one owner's own
     ids = owner_ids(table[columns.owner], name=columns.owner)
     if isinstance(owners, str | os.PathLike):
         owners = read_owner_list(owners, like=ids)
     elif owners is None and facts.owners is not None:
         owners = np.arange(facts.owners)
+    return _table(table, columns, ids, owners, kept=kept, facts=facts, planar=planar, strict=strict)
+
+
+def _table(
+    table: pa.Table,
+    columns: Columns,
+    ids: Any,
+    owners: Any,
+    *,
+    kept: Sequence[str],
+    facts: PublicFacts,
+    planar: bool,
+    strict: bool,
+) -> Records:
     usable = [name for name in kept if strict or _is_numeric(table[name].type)]
     return Records(
         owner=ids,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.attendance import Quorum
-from fedgroup.live.settings import LiveSettings, UsualGrouping
+from fedgroup.live.settings import MPC_MOST, LiveSettings, UsualGrouping
 from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.owner.policy import Policy
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
@@ -97,13 +97,14 @@ class HttpTable(_Table, frozen=True, kw_only=True):
 
 
 class AnswersTable(_Table, frozen=True, kw_only=True):
-    """How long an answer may take, how many owners must be here, and what masked groups withstand."""
+    """How long an answer may take, how many owners must be here, how large groups are, and what masked ones withstand."""
 
     seconds: float = 10.0
     least_owners: _AtLeastOne = 1
     least_share: _Share = 0.0
     messages_at_once: _AtLeastOne = 1_000
     cohort_size: int = 50
+    mpc_most: int = MPC_MOST
     colluders: int = 1
     dropouts: float = 0.1
 
@@ -156,6 +157,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
             self.federation.protection,
             MaskSettings(answers.colluders, answers.dropouts),
             cohort_size=answers.cohort_size,
+            mpc_most=answers.mpc_most,
             seconds=answers.seconds,
             attributes=self.federation.attributes,
             times=self.federation.times,

@@ -19,6 +19,7 @@ from fedgroup.live.desk import Desk
 from fedgroup.live.lapses import Lapses
 from fedgroup.live.logs import note_refusals
 from fedgroup.live.plans import LiveGroup, LivePlan, Roster, cohorts_of
+from fedgroup.live.settings import MPC_MOST
 from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.messages.asked import Describe, Offer, Reveal, Seal
 from fedgroup.messages.said import Accepted, Described, Revealed, Sealed, perhaps_charged
@@ -40,13 +41,21 @@ class Forming:
     """Makes plans out of owners that are here."""
 
     def __init__(
-        self, desk: Desk, lapses: Lapses, *, public_map: PublicMap, protection: Protection, seconds: float = 10.0
+        self,
+        desk: Desk,
+        lapses: Lapses,
+        *,
+        public_map: PublicMap,
+        protection: Protection,
+        seconds: float = 10.0,
+        most: int = MPC_MOST,
     ) -> None:
         self._desk = desk
         self._lapses = lapses
         self._map = public_map
         self._protection = protection
         self._seconds = seconds
+        self._most = most
         self._provider = Provider()
         self._unheard: dict[str, Describe] = {}  # what each owner was asked for the last time, until it is heard
 
@@ -63,7 +72,8 @@ class Forming:
         grouping = await self._grouping(settings, vectors, names, grid)
         labels = grouping.partition.labels
         members = [tuple(names[i] for i in np.flatnonzero(labels == g)) for g in range(grouping.partition.groups)]
-        rosters = [Roster(mode, each) for each in members if len(each) > 1]
+        # owners are charged by now: groups that are too large to be formed are made into several
+        rosters = [part for each in members if len(each) > 1 for part in self._parts(mode, each)]
         if settings.leftovers == "cohort":
             rest = (name for each in members if len(each) == 1 for name in each)
             rosters += _cohorts(rest, settings.cohort_size)
@@ -79,6 +89,9 @@ class Forming:
             grouping.guarantee,
             dict(grouping.settings),
         )
+
+    def _parts(self, mode: str, members: tuple[str, ...]) -> list[Roster]:
+        return [Roster(mode, members)] if len(members) <= self._most else _cohorts(members, self._most, mode=mode)
 
     async def _grouping(
         self, settings: GroupingSettings, vectors: NoisyVectors | None, names: list[str], grid: tuple[int, int]
@@ -200,8 +213,8 @@ class Forming:
         return replies.said
 
 
-def _cohorts(names: Iterable[str], size: int) -> list[Roster]:
-    """Return masked cohorts of at least two owners each, made by chance."""
+def _cohorts(names: Iterable[str], size: int, *, mode: str = "masked") -> list[Roster]:
+    """Return groups of two owners to about so many, made by chance, and as few as fit."""
     shuffled = sorted(names)
     secrets.SystemRandom().shuffle(shuffled)
-    return [Roster("masked", each) for each in cohorts_of(shuffled, size) if len(each) > 1]
+    return [Roster(mode, each) for each in cohorts_of(shuffled, size) if len(each) > 1]

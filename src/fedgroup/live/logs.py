@@ -3,19 +3,22 @@
 Events are started, stopped, connected, lost, asked, answered, refused (with a reason of the fixed list), and troubles.
 A line holds the time, the level, the event, and facts out of `FACTS`: who, and about what, never how many or where. Of
 an error it holds the kind and the place in the program, not the text; of other libraries' warnings not even the words.
+Of lines alike but for their round only the first few of a minute are written, and then how many were left out.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import time
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TextIO, get_args
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
+from fedgroup.live.spared_lines import SparingHandler, left_out_of
 from fedgroup.messages.live import FromOwner
 from fedgroup.messages.said import Refused
 from fedgroup.transport.codec import decode
@@ -31,11 +34,13 @@ _WIRE = "fedgroup.wire"
 _ROUND_BYTES = 4
 
 
-def begin_log(form: str, level: str, *, stream: TextIO | None = None) -> None:
+def begin_log(
+    form: str, level: str, *, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+) -> None:
     """Write events of at least this level to stderr from now on."""
     if form not in FORMATS or level not in LEVELS:
         raise InvalidInput(f"logs are {' or '.join(FORMATS)}, and their levels {', '.join(LEVELS)}")
-    handler = logging.StreamHandler(sys.stderr if stream is None else stream)
+    handler = SparingHandler(sys.stderr if stream is None else stream, alike=_alike, clock=clock)
     handler.setFormatter(_AsJson() if form == "json" else _AsText())
     root = logging.getLogger()
     root.handlers = [handler]
@@ -83,7 +88,15 @@ def facts_of(record: logging.LogRecord) -> dict[str, str]:
         lost = record.name == _WIRE and record.levelno == logging.WARNING
         said |= {"event": "lost", "why": words} if lost else {"event": words}
         said |= {name: str(value) for name in FACTS if (value := getattr(record, name, None)) is not None}
-    return said | _error(record)
+    return said | _error(record) | left_out_of(record)
+
+
+def _alike(record: logging.LogRecord) -> Hashable:
+    """Return what is the same of lines that tell the same: all but when, in which round, and numbers in their words."""
+    facts = facts_of(record)
+    same = {name: value for name, value in facts.items() if name not in ("at", "round", "event", "why")}
+    words = re.sub(r"\d+", "", facts["event"] + facts.get("why", ""))
+    return words, tuple(sorted(same.items()))
 
 
 class _AsJson(logging.Formatter):

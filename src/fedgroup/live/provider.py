@@ -70,7 +70,12 @@ class LiveProvider:
         self._store = store
         self._lapses = Lapses(desk.arrivals)
         self._forming = Forming(
-            desk, self._lapses, public_map=settings.public_map, protection=settings.protection, seconds=settings.seconds
+            desk,
+            self._lapses,
+            public_map=settings.public_map,
+            protection=settings.protection,
+            seconds=settings.seconds,
+            most=settings.mpc_most,
         )
         self._asking = Asking(desk, self._lapses)
         self._mending = Mending(desk, self._lapses)
@@ -185,6 +190,15 @@ class LiveProvider:
         delta = 0.0 if plan is None else plan.delta
         return trust_in(modes, colluders=self.settings.masks.colluders, delta=delta, alone=alone)
 
+    def require_possible(self, method: str) -> None:
+        """Refuse a method that cannot be used with so many owners as are here, before anybody is charged."""
+        self.settings.require_possible(method, owners=len(self.desk.present - self._lapses.left_out))
+
+    def can_use(self, method: str) -> bool:
+        """Tell whether a method can be used now."""
+        owners = len(self.desk.present - self._lapses.left_out)
+        return self.plan is not None if method == "fedgroup" else method != "mpc" or owners <= self.settings.mpc_most
+
     def _chosen(self, method: str | None) -> str:
         return method or ("fedgroup" if self.plan is not None else "dp")
 
@@ -213,7 +227,9 @@ class LiveProvider:
             if known is not None and able <= known.formed_of and not self._mending.broken(known):
                 return known
             arrivals = dict(self.desk.arrivals)
-            size = max(2, len(able)) if method == "mpc" else self.settings.cohort_size
+            # who came since the question was let in may make one group too large: then there are two
+            whole = min(max(2, len(able)), self.settings.mpc_most)
+            size = whole if method == "mpc" else self.settings.cohort_size
             plan = await self._forming.by_chance(method, size, self.settings.masks)
             plan = replace(plan, settings={"formed_of": sorted(able)})
             await self._put_in_force(plan, plan.rosters, arrivals)

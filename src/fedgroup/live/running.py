@@ -166,13 +166,13 @@ def open_node(
 
 
 def open_silo(settings: dict[str, Any], public_map: PublicMap, *, max_records: int | None) -> Silo:
-    """Return an owner's silo; `kind = "records"` reads a table into memory once, all others ask a database."""
+    """Return an owner's silo; `kind = "records"` is a table that is read when its owner starts."""
     if settings.get("kind") == "records":
-        from fedgroup.data.files import read
+        from fedgroup.data.files import read_own
 
         if set(settings) != {"kind", "path"}:
             raise InvalidInput('a silo of the kind "records" has a path, and nothing else')
-        return TableSilo(read(Path(settings["path"])), public_map, max_records=max_records)
+        return TableSilo(read_own(Path(settings["path"])), public_map, max_records=max_records)
     from fedgroup.silos import open_silo as open_database
 
     database: Silo = open_database(settings, public_map, max_records=max_records)

@@ -46,6 +46,7 @@ least_owners = 1                      # a question is refused, and costs nothing
 least_share = 0.0                     # likewise for this share of all known owners
 messages_at_once = 1000               # questions under way times owners; more questions wait, and then are refused
 cohort_size = 50                      # masked cohorts have about this many members
+mpc_most = 500                        # the most members of any group; mpc, all owners in one, is refused beyond
 colluders = 1                         # how many members of a masked group may pool what they know
 dropouts = 0.1                        # which share of them may be silent
 

@@ -17,9 +17,9 @@ _DEGREES = {"lon", "lng", "long", "longitude", "lat", "latitude"}
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the columns that hold the owner, the place and the time."""
+    """The names of the columns that hold the owner, the place and the time; one owner's own table may name none."""
 
-    owner: str
+    owner: str | None
     x: str
     y: str
     time: str | None
@@ -27,7 +27,7 @@ class Columns:
 
     @property
     def taken(self) -> set[str]:
-        return {self.owner, self.x, self.y} | ({self.time} if self.time else set())
+        return {name for name in (self.owner, self.x, self.y, self.time) if name}
 
 
 def choose_columns(
@@ -39,8 +39,12 @@ def choose_columns(
     time: str | None = None,
     planar: bool = False,
     points: str | None = None,
+    alone: bool = False,
 ) -> Columns:
-    """Return the columns to read; `points` names a column of geometries that stands for x and y."""
+    """Return the columns to read; `points` names a column of geometries that stands for x and y.
+
+    A table of one owner `alone` need not tell whose its records are.
+    """
     for role, asked in {"owner": owner, "x": x, "y": y, "time": time}.items():
         if not (asked is None or isinstance(asked, str)):
             raise InvalidInput(f"{role} is the name of a column, got {written(asked)}")
@@ -49,7 +53,7 @@ def choose_columns(
     chosen_y = points or _pick(names, y, _Y, "y")
     lonlat = {chosen_x.lower(), chosen_y.lower()} <= _DEGREES and not planar
     return Columns(
-        owner=_pick(names, owner, _OWNER, "owner"),
+        owner=_find(names, _OWNER) if alone else _pick(names, owner, _OWNER, "owner"),
         x=chosen_x,
         y=chosen_y,
         lonlat=lonlat,

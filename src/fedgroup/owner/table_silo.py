@@ -1,4 +1,4 @@
-"""Records in memory as a silo: for owners whose table is read once, as small ones and trial federations do."""
+"""Records in memory as a silo: for owners whose table is read once, as that of a file is."""
 
 from __future__ import annotations
 
@@ -9,19 +9,37 @@ import numpy.typing as npt
 
 from fedgroup.messages import RangeQuery
 from fedgroup.owner.counting import contributing, count_vectors, total_units
+from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records, require_degrees
 from fedgroup.space import Grid, PublicMap
 
+INDEXED = 100_000
+"""So many records are sorted by place when they are read; fewer are looked through as quickly."""
+
 
 class TableSilo:
-    """One owner's records, whatever owners the table names."""
+    """One owner's records, whatever owners the table names.
 
-    def __init__(self, records: Records, public_map: PublicMap, *, max_records: int | None = None) -> None:
+    Requires:  `snapshot`, if it is given, differs between any two tables of this owner.
+    Guarantee: every answer equals, unit for unit, what `counting.total_units` finds: many records have an index.
+    Proof:     see `index`.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        public_map: PublicMap,
+        *,
+        max_records: int | None = None,
+        snapshot: str | None = None,
+    ) -> None:
         if public_map.lonlat:
             require_degrees(records.x, records.y)
-        self._snapshot = records.snapshot
+        self._snapshot = records.snapshot if snapshot is None else snapshot
         inside = contributing(records, public_map)
-        self._records = inside if max_records is None else inside.keep(np.arange(min(len(inside), max_records)))
+        kept = inside if max_records is None else inside.keep(np.arange(min(len(inside), max_records)))
+        self._index = RecordIndex.build(kept, public_map) if len(kept) >= INDEXED else None
+        self._records = kept if self._index is None else self._index.records
         self._map = public_map
 
     def __repr__(self) -> str:
@@ -42,6 +60,8 @@ class TableSilo:
 
     def totals(self, query: RangeQuery) -> dict[str, int]:
         """Return what the records in range add to every part of the answer, in whole units."""
+        if self._index is not None:
+            return self._index.totals(query)
         return total_units(self._records, query, self._map)
 
     def snapshot(self) -> str:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery, ProtocolViolation
 from fedgroup.live.config import MOST_SIDE
-from fedgroup.live.settings import LiveSettings, UsualGrouping
+from fedgroup.live.settings import MPC_MOST, LiveSettings, UsualGrouping
 from fedgroup.messages import Kind, Measure, RangeQuery
 from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.messages.wire_query import WireQuery
@@ -135,8 +135,13 @@ def grid_of(asked: PlanAsked, usual: UsualGrouping) -> tuple[int, int]:
     return asked.columns or usual.columns, asked.rows or usual.rows
 
 
-def grouping_settings(asked: PlanAsked, usual: UsualGrouping, protection: Protection) -> GroupingSettings:
+def grouping_settings(
+    asked: PlanAsked, usual: UsualGrouping, protection: Protection, *, most: int = MPC_MOST
+) -> GroupingSettings:
     """Return how owners are to be grouped, or say what is wrong with it: nothing is spent on it."""
+    size = asked.cohort_size if "cohort_size" in asked.model_fields_set else min(asked.cohort_size, most)
+    if max(size, asked.largest or 0) > most:
+        raise InvalidQuery(f"groups have at most {most} members here (mpc_most in the provider's file)")
     with _as_invalid_query():
         require_drawable(scale_of_noise(protection.of_histogram(), Epsilon.of(asked.epsilon)))
         return GroupingSettings(
@@ -148,7 +153,7 @@ def grouping_settings(asked: PlanAsked, usual: UsualGrouping, protection: Protec
             misplaced=asked.misplaced,
             limits=None if asked.largest is None else Limits(largest=asked.largest),
             leftovers=asked.leftovers or usual.leftovers,
-            cohort_size=asked.cohort_size,
+            cohort_size=size,
         )
 
 

@@ -87,8 +87,9 @@ class Questions:
     async def regroup(self, user: User, asked: PlanAsked, *, key: str | None) -> Question:
         """Make a new plan, charged to the operator's allowance as it is to every owner's budget."""
         epsilon = Epsilon.of(asked.epsilon)
-        usual = self._provider.settings.grouping
-        settings, grid = grouping_settings(asked, usual, self._provider.settings.protection), grid_of(asked, usual)
+        live, usual = self._provider.settings, self._provider.settings.grouping
+        settings = grouping_settings(asked, usual, live.protection, most=live.mpc_most)
+        grid = grid_of(asked, usual)
 
         async def work(_question: Question) -> Result:
             plan = await self._provider.regroup(settings, epsilon=epsilon, grid=grid, mode=asked.mode)
@@ -111,6 +112,7 @@ class Questions:
     def _require_ready(self, method: str, quorum: Quorum) -> None:
         if method == "fedgroup" and self._provider.plan is None:
             raise Problem("method-not-ready", "there is no plan in force; an operator makes one, or ask with dp")
+        self._provider.require_possible(method)
         self._require_owners()
         quorum.require(self._provider.desk.attendance())
 

@@ -224,7 +224,7 @@ class FederationShown(_Shown):
             neighbours=protection.neighbours,
             unit=protection.unit,
             max_records=protection.max_records,
-            methods=[method for method in METHODS if method != "fedgroup" or provider.plan is not None],
+            methods=[method for method in METHODS if provider.can_use(method)],
             seconds=settings.seconds,
             attributes=None if settings.attributes is None else list(settings.attributes),
             times=settings.times,

@@ -7,26 +7,32 @@ from typing import Any
 
 from fedgroup.errors import InvalidInput
 from fedgroup.silos.settings import Settings, settings_of
-from fedgroup.silos.silo import DatabaseSilo, Table
+from fedgroup.silos.silo import DatabaseSilo, Silo, Table
 from fedgroup.space import PublicMap
 
 
-def open_silo(settings: Mapping[str, Any], public_map: PublicMap, *, max_records: int | None = None) -> DatabaseSilo:
+def open_silo(settings: Mapping[str, Any], public_map: PublicMap, *, max_records: int | None = None) -> Silo:
     """Return the silo that a table of the configuration describes, after a look at its columns.
 
     With `max_records` only the first records inside the domain count, so many, by the column `order`; records alike in
-    it are taken by their place and values. A database that does not answer is `SiloUnavailable`, now and later.
+    it are taken by their place and values. Files are read into memory, if they fit. A database that does not answer
+    is `SiloUnavailable`, now and later.
     """
     said = settings_of(settings)
     if max_records is not None:
         _require_cut(max_records, said)
-    return DatabaseSilo(
+    silo = DatabaseSilo(
         _table(said, public_map),
         public_map,
         attributes=said.attributes,
         has_time=said.time is not None,
         max_records=max_records,
     )
+    if said.kind not in ("parquet", "csv"):
+        return silo
+    from fedgroup.silos.memory import in_memory
+
+    return in_memory(silo, said, public_map)
 
 
 def _require_cut(max_records: int, said: Settings) -> None:

@@ -11,8 +11,8 @@ from fedgroup.errors import InvalidInput
 
 _COLUMNS = {"kind", "x", "y", "time", "attributes", "order"}
 _KEYS = {
-    "parquet": {"path"},
-    "csv": {"path", "delimiter"},
+    "parquet": {"path", "memory_mb"},
+    "csv": {"path", "delimiter", "memory_mb"},
     "sqlite": {"path", "table", "rtree", "version", "timeout_s"},
     "postgres": {"url", "schema", "table", "geometry", "version", "timeout_s"},
     "ibis": {"url", "table"},
@@ -27,6 +27,7 @@ _REQUIRED = {
     "sql": ("url", "query"),
 }
 _DEFAULT_TIMEOUT_S = 60.0
+_DEFAULT_MEMORY_MB = 200.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,6 +50,7 @@ class Settings:
     query: str | None = None
     version: str | None = None
     timeout_s: float = _DEFAULT_TIMEOUT_S
+    memory_mb: float = _DEFAULT_MEMORY_MB
 
     def __repr__(self) -> str:
         return f"Settings(kind={self.kind!r}, <private>)"
@@ -122,4 +124,12 @@ def _seconds(value: Any) -> float:
     return float(value)
 
 
-_READERS = {"attributes": _attributes, "path": _path, "delimiter": _delimiter, "timeout_s": _seconds}
+def _megabytes(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1_000_000:
+        raise InvalidInput("the setting memory_mb of a silo must be a number of megabytes between 0 and 1000000")
+    return float(value)
+
+
+_READERS = {
+    "attributes": _attributes, "path": _path, "delimiter": _delimiter, "timeout_s": _seconds, "memory_mb": _megabytes,
+}  # fmt: skip

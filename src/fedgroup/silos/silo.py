@@ -102,7 +102,7 @@ class DatabaseSilo:
 
     def totals(self, query: RangeQuery) -> dict[str, int]:
         """Return what the records in range add to every part of the answer, exactly, in whole units."""
-        self._require_answerable(query)
+        self.require_answerable(query)
         totals: dict[str, int] = dict.fromkeys(query.parts, 0)
         with self._one_at_a_time:
             for records in self._contributing(rows_of_question(query, self._map)):
@@ -122,13 +122,22 @@ class DatabaseSilo:
                 return state
             return self._known[1]
 
+    def records(self) -> Records:
+        """Return all records that count, with everything that may be asked of them, as they are at one moment."""
+        everything = rows_of_domain(self._map, with_time=self.has_time, attributes=self.attributes)
+        with self._one_at_a_time:
+            if self._most is not None:
+                return self._first(everything, self._most)
+            batch, _ = _one_batch(self._table.batches(everything), everything)
+        return contributing(records_of(batch, self._map), self._map)
+
     def close(self) -> None:
         """Let go of the database; the next question opens it again."""
         with self._one_at_a_time:
             self._table.close()
             self._known = None
 
-    def _require_answerable(self, query: RangeQuery) -> None:
+    def require_answerable(self, query: RangeQuery) -> None:
         if query.measure is not None and query.measure.attribute not in self.attributes:
             known = ", ".join(sorted(self.attributes)) or "none"
             asked = query.measure.attribute
