@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from live_world import PATIENCE_S, until
+from msgspec.structs import replace
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
@@ -23,6 +24,7 @@ from fedgroup.live.config import OwnerConfig, ProviderConfig, read_config
 from fedgroup.live.ledgers import take_restored
 from fedgroup.live.running import running_owners, running_provider
 from fedgroup.live.trial import Trial, make_trial
+from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.storage.sole_use import AlreadyRunning
 
@@ -77,13 +79,33 @@ def test_an_owner_that_runs_already_is_refused_also_among_others(trial: Trial) -
     asyncio.run(story())
 
 
+def test_a_copy_of_a_ledger_is_not_used_beside_it_with_the_same_keys(trial: Trial) -> None:
+    first = configs(trial)[0]
+    copy = replace(first, ledger=replace(first.ledger, file=f"{first.ledger.file}-copy"))
+
+    async def story() -> None:
+        async with running_owners([first], port=9, new_ledger=True):
+            with closing(OwnerLedger(first.ledger.file)) as ledger:
+                ledger.backup(copy.ledger.file)
+            told = f"owner-000, with the keys in .*, is {HERE}; stop that first: one owner has one ledger"
+            with pytest.raises(AlreadyRunning, match=told):
+                async with running_owners([copy], port=9):
+                    pass
+            with pytest.raises(AlreadyRunning, match=told):
+                take_restored(copy, new_ledger=False)
+        async with running_owners([copy], port=9):
+            pass
+
+    asyncio.run(story())
+
+
 def attempts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Whose lock was asked for from now on."""
     tried, usual = [], ledgers.sole_use
 
-    def asked_for(file: Any, *, of: str) -> Any:
+    def asked_for(file: Any, *, of: str, **more: str) -> Any:
         tried.append(of)
-        return usual(file, of=of)
+        return usual(file, of=of, **more)
 
     monkeypatch.setattr(ledgers, "sole_use", asked_for)
     return tried

@@ -97,7 +97,7 @@ class HttpTable(_Table, frozen=True, kw_only=True):
 
 
 class AnswersTable(_Table, frozen=True, kw_only=True):
-    """How long an answer may take, how many owners must be here, how large groups are, and what masked ones withstand."""
+    """How long an answer may take, how many owners must be here, how large groups are, what masked ones withstand."""
 
     seconds: float = 10.0
     least_owners: _AtLeastOne = 1
@@ -168,11 +168,19 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
 
 
 class LedgerTable(_Table, frozen=True, kw_only=True):
-    """The owner's own ledger, what it may spend per epoch, and how long it can repeat what it said, byte by byte."""
+    """The owner's own ledger, what it may spend per epoch, and how long it can repeat what it said, byte by byte.
+
+    `mark_every` is the epsilon that can be missing unnoticed in a restored ledger; None: a tenth of the cap.
+    """
 
     file: str
     cap: float
+    mark_every: float | None = None
     keep_days: _Days = 90
+
+    @property
+    def at_most(self) -> Epsilon | None:
+        return None if self.mark_every is None else Epsilon.of(self.mark_every, name="mark_every")
 
 
 class PolicyTable(_Table, frozen=True, kw_only=True):
@@ -255,7 +263,7 @@ def _require_sensible(found: ProviderConfig | OwnerConfig) -> None:
     """Build what the file describes once, so that mistakes show before anything starts."""
     _ = found.federation.public_map, found.federation.protection
     if isinstance(found, OwnerConfig):
-        _ = found.policy.policy, Epsilon.of(found.ledger.cap, name="cap")
+        _ = found.policy.policy, Epsilon.of(found.ledger.cap, name="cap"), found.ledger.at_most
     else:
         _ = found.settings
 

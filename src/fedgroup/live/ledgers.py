@@ -1,8 +1,10 @@
 """Owners' ledgers and their marks: a ledger that lacks charges its owner made is not gone on with in silence.
 
 The mark is a file in the owner's identity folder, so that a ledger restored from a backup finds a newer mark than
-itself. It is written when the owner starts, each minute that the ledger moved, and when the owner stops. What it cannot
-tell: charges made since, and a ledger and a mark that were restored together.
+itself. It is written when the owner starts, each minute that the ledger moved, when the owner stops, and before
+anything leaves for charges that come to more than `mark_every` since the last mark (a tenth of the cap unless the
+owner's file says it). What it cannot tell: charges since, of that much at most; and a ledger and a mark that were
+restored together.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 from fedgroup.epsilon import Epsilon
@@ -30,43 +32,49 @@ MARK_EACH_S = 60.0
 PATIENCE_S = 5.0
 """How long an owner waits for the same one to end: as after the end of whoever started it."""
 _LOOK_AGAIN_S = 0.1
+_ONE_LEDGER = "stop that first: one owner has one ledger, and copies of it would each spend the same budget"
 _LOST = "what was left: this ledger was restored, or stands for a lost one, and charges may be missing in it"
 
 
 class MarkedLedger:
     """An owner's ledger, and the file that tells how far it had come."""
 
-    def __init__(self, ledger: OwnerLedger, file: Path) -> None:
+    def __init__(self, ledger: OwnerLedger, file: Path, *, at_most: Epsilon | None = None) -> None:
+        """`at_most` is what may be charged before a mark tells of it; None: a tenth of the cap."""
         self.ledger = ledger
         self._file = file
         self._told = read_mark(file)
+        ledger.keep_marked(self._tell, at_most=at_most)
 
     def give_up_epoch(self, *, cap: Epsilon) -> None:
         """Count whatever was left of the epoch as spent, and let the mark tell of this ledger from now on."""
         self.ledger.give_up_epoch(self._told, cap=cap, why=_LOST)
-        self._write(self.ledger.mark())
+        self._told = None
+        self.update()
 
     def update(self) -> None:
         """Write the mark if the ledger moved; a ledger that lacks something leaves it as it is, and is refused."""
-        here = self.require_whole()
-        if here != self._told:
-            self._write(here)
+        self.ledger.write_mark()
 
-    def require_whole(self) -> Mark:
-        """Return how far the ledger came, unless it is another one than the mark's or lacks what the mark counted."""
-        here, told, file = self.ledger.mark(), self._told, self.ledger.path
+    def require_whole(self) -> None:
+        """Refuse a ledger that is another one than the mark's, or lacks what the mark counted."""
+        self._require_whole(self.ledger.mark())
+
+    def _require_whole(self, here: Mark) -> None:
+        told, file = self._told, self.ledger.path
         if told is not None and here.ledger != told.ledger:
             raise InvalidInput(f"{file} is another ledger than {self._file} tells of; {_remedy(told)}")
         if told is not None and here.forgets(told):
             raise InvalidInput(
                 f"{file} lacks charges that {self._file} tells of, as a restored backup does; {_remedy(told)}"
             )
-        return here
 
-    def _write(self, here: Mark) -> None:
-        self.ledger.flush()  # what a mark tells must not be lost when the power fails
-        write_mark(self._file, here)
-        self._told = here
+    def _tell(self, here: Mark) -> None:
+        """Write the mark of what is on disk, if it tells anything new."""
+        self._require_whole(here)
+        if here != self._told:
+            write_mark(self._file, here)
+            self._told = here
 
 
 def open_ledger(config: OwnerConfig, *, holder: str, new_ledger: bool) -> MarkedLedger:
@@ -88,9 +96,10 @@ def open_ledger(config: OwnerConfig, *, holder: str, new_ledger: bool) -> Marked
 
 @asynccontextmanager
 async def sole_owner(config: OwnerConfig, *, holder: str, new_ledger: bool) -> AsyncIterator[None]:
-    """Keep other processes from running the owner of this ledger while the context lasts.
+    """Keep other processes from running the owner of this ledger, or of these keys, while the context lasts.
 
-    One that is about to end is waited for, a while. Who only reads the ledger, or changes its cap, is not kept from it.
+    So two copies of a ledger are not both used with one folder of keys. One that is about to end is waited for, a
+    while. Who only reads the ledger, or changes its cap, is not kept from it.
     """
     _require_unlost(config)
     _require_made(config, new_ledger=new_ledger)
@@ -98,7 +107,7 @@ async def sole_owner(config: OwnerConfig, *, holder: str, new_ledger: bool) -> A
     with ExitStack() as stack:
         while True:
             try:
-                stack.enter_context(sole_use(config.ledger.file, of=holder))
+                stack.enter_context(_sole_use(config, holder))
                 break
             except AlreadyRunning:
                 if time.monotonic() > end:
@@ -114,7 +123,7 @@ def take_restored(config: OwnerConfig, *, new_ledger: bool) -> None:
     """
     holder = Identity.load(config.identity.folder).name
     _require_made(config, new_ledger=new_ledger)
-    with sole_use(config.ledger.file, of=holder):
+    with _sole_use(config, holder):
         marked = _opened(config, holder, new_ledger=new_ledger)
         try:
             marked.give_up_epoch(cap=_cap(config))
@@ -152,10 +161,18 @@ def _opened(config: OwnerConfig, holder: str, *, new_ledger: bool) -> MarkedLedg
     _require_made(config, new_ledger=new_ledger)
     ledger = OwnerLedger(config.ledger.file, holder=holder, flushed_later=True, keep_days=config.ledger.keep_days)
     try:
-        return MarkedLedger(ledger, _mark_file(config))
+        return MarkedLedger(ledger, _mark_file(config), at_most=config.ledger.at_most)
     except BaseException:
         ledger.close()
         raise
+
+
+@contextmanager
+def _sole_use(config: OwnerConfig, holder: str) -> Iterator[None]:
+    """Hold the lock beside the ledger, and the one beside its mark, where the keys are."""
+    with_keys = f"{holder}, with the keys in {config.identity.folder},"
+    with sole_use(config.ledger.file, of=holder), sole_use(_mark_file(config), of=with_keys, remedy=_ONE_LEDGER):
+        yield
 
 
 def _require_made(config: OwnerConfig, *, new_ledger: bool) -> None:

@@ -76,6 +76,7 @@ port = {port}
 [ledger]                              # this owner's own account of what it has spent; as private as the records
 file = "ledger.db"
 cap = {cap}                            # the most epsilon per epoch, vectors and answers together
+# mark_every = 1.0                    # the most epsilon that a restored backup can lack unnoticed; else a tenth of cap
 keep_days = 90                        # how long it can repeat what it said; what it was charged it keeps for ever
 
 [policy]                              # what this owner refuses, whoever asks

@@ -1,7 +1,7 @@
 """How far a ledger had come, told by a small file that is kept elsewhere: a ledger that forgot charges is known by it.
 
-Guarantee: a mark is replaced as a whole, on disk, and only its user can read it. It tells nothing that the ledger does
-           not hold on disk, so no crash makes a ledger look older than its mark.
+Guarantee: a mark is replaced as a whole, on disk with its folder, and only its user can read it. It tells nothing that
+           the ledger does not hold on disk, so no crash makes a ledger look older than its mark.
 """
 
 from __future__ import annotations
@@ -32,6 +32,31 @@ class Mark:
         return any(now < before for now, before in zip(here, there, strict=True))
 
 
+class Unmarked:
+    """How much was counted since the last mark, and whether a mark is due before anything leaves for it.
+
+    Requires:  `add` is called by one thread at a time, and so is `note_marked`; the two may meet.
+    """
+
+    def __init__(self) -> None:
+        self._marked = self._due = 0
+        self.counted = 0
+
+    def add(self, amount: int, *, at_most: int, to_the_end: bool = False) -> None:
+        """Count an amount; a mark is due where more than `at_most` is unmarked, or where nothing more can follow."""
+        self.counted += amount
+        if to_the_end or self.counted - self._marked > at_most:
+            self._due = self.counted
+
+    @property
+    def is_due(self) -> bool:
+        return self._due > self._marked
+
+    def note_marked(self, counted: int) -> None:
+        """Take in that a mark tells of everything up to this count."""
+        self._marked = counted
+
+
 def read_mark(file: Path) -> Mark | None:
     """Return the mark in a file, None if there is no file."""
     try:
@@ -57,10 +82,20 @@ def write_mark(file: Path, mark: Mark) -> None:
             opened.flush()
             os.fsync(descriptor)
         os.replace(draft, file)
+        _sync_folder(file.parent)
     except OSError as error:
         raise InvalidInput(
             f"{file} cannot be written ({error.strerror}); it tells which charges a ledger holds"
         ) from None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Return when the disk knows which file has which name in a folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _checked(said: dict[str, object]) -> Mark:

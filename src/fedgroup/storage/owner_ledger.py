@@ -3,6 +3,8 @@
 Guarantee: a round is charged before anything is counted for it, and stays charged whatever comes of it. Its reply is
            kept before it is returned; where the ledger is `flushed_later`, both are on disk before `flush` returns.
            Whatever happens in between, there is one reply for a round or none, and never one that was not charged.
+           Where marks are kept, `flush` returns only after a mark tells of all charges but the last few: those of
+           `at_most` epsilon, or a tenth of the cap. What a mark tells is on disk in the ledger before the mark is.
            After `keep_days` its bytes are dropped, and asked again for such a round the ledger has nothing to say:
            its id and its charge stay for ever.
 """
@@ -12,13 +14,14 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
+import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidInput
+from fedgroup.errors import InvalidInput, LedgerUnavailable
 from fedgroup.privacy.budget import Charge, settle
-from fedgroup.storage.marks import Mark
+from fedgroup.storage.marks import Mark, Unmarked
 from fedgroup.storage.sqlite import STANDING, SQLiteLedger, Standing
 
 _ROUNDS = """
@@ -41,6 +44,8 @@ SELECT (SELECT name FROM ledger_name), (SELECT value FROM facts WHERE name = 'ep
     (SELECT coalesce(max(id), 0) FROM entries), (SELECT count(*) FROM comparisons),
     (SELECT value FROM facts WHERE name = 'cap')
 """
+_MARKED_SHARE = 10
+"""One part in so many of a cap, or of a limit, may be used before a mark tells of it."""
 _NO_REPLY = b""
 """A round that was charged and has not been answered: it never is, if whoever was at it is gone."""
 _DROPPED = b"\0"
@@ -65,6 +70,10 @@ class OwnerLedger(SQLiteLedger):
 
         Replies are kept for so many days; for ever if nobody says how long.
         """
+        self._charges, self._sessions = Unmarked(), Unmarked()
+        self._tell: Callable[[Mark], None] | None = None
+        self._at_most: int | None = None
+        self._marking = threading.Lock()
         super().__init__(path, busy_seconds=busy_seconds, flushed_later=flushed_later)
         self._keep = None if keep_days is None else timedelta(days=keep_days)
         with self._transaction() as connection:
@@ -141,6 +150,7 @@ class OwnerLedger(SQLiteLedger):
             if known is not None or made >= limit or (frozen is not None and frozen[0] != over):
                 return None
             connection.execute("INSERT INTO comparisons VALUES (?, ?)", (session, epoch))
+            self._sessions.add(1, at_most=limit // _MARKED_SHARE, to_the_end=made + 1 == limit)
         if frozen is not None:
             return bytes(frozen[1])
         vector = freeze()
@@ -168,6 +178,44 @@ class OwnerLedger(SQLiteLedger):
         with self._reading() as connection:
             return Mark(*connection.execute(_MARK).fetchone())
 
+    def keep_marked(self, tell: Callable[[Mark], None], *, at_most: Epsilon | None = None) -> None:
+        """Let `flush` call `tell` with a mark as soon as more than `at_most` was charged since the last one.
+
+        Without it that is a tenth of the cap in force; it is never more than the cap, and what takes the last of the
+        cap is marked at once. Of secure comparisons it is a tenth of their limit. `tell` returns once the mark is on
+        disk, or raises.
+        """
+        self._tell, self._at_most = tell, None if at_most is None else at_most.nano
+
+    def write_mark(self) -> None:
+        """Tell how far the ledger has come, once that is on disk; one thread after the other, so no mark goes back."""
+        with self._marking:
+            with self._reading():
+                here, counted = self.mark(), (self._charges.counted, self._sessions.counted)
+            super().flush()
+            if self._tell is not None:
+                self._tell(here)
+            self._charges.note_marked(counted[0])
+            self._sessions.note_marked(counted[1])
+
+    @property
+    def unflushed(self) -> bool:
+        """Whether something may not be on disk yet, or a mark is due."""
+        return super().unflushed or self._mark_is_due
+
+    def flush(self) -> None:
+        """Return when everything so far is on disk, and told by a mark as far as it has to be."""
+        super().flush()
+        if self._mark_is_due:
+            try:
+                self.write_mark()
+            except InvalidInput as error:
+                raise LedgerUnavailable(str(error)) from None
+
+    @property
+    def _mark_is_due(self) -> bool:
+        return self._tell is not None and (self._charges.is_due or self._sessions.is_due)
+
     def give_up_epoch(self, known: Mark | None, *, cap: Epsilon, why: str) -> None:
         """Count whatever was left of this epoch as spent: charges of this ledger are lost, and nobody knows which.
 
@@ -187,6 +235,14 @@ class OwnerLedger(SQLiteLedger):
             self._count_lost(connection, epoch, left, why)
             connection.execute("INSERT OR REPLACE INTO frozen VALUES (?, 'nothing', x'')", (epoch,))
             connection.execute("UPDATE ledger_name SET name = ?", (_new_name(),))
+
+    def _write(self, connection: sqlite3.Connection, charges: Sequence[Charge], standing: Standing) -> Epsilon:
+        added = super()._write(connection, charges, standing)
+        if standing.cap is not None:
+            cap, spent = standing.cap.nano, standing.spending.most.nano + added.nano
+            at_most = cap // _MARKED_SHARE if self._at_most is None else min(self._at_most, cap)
+            self._charges.add(added.nano, at_most=at_most, to_the_end=spent >= cap)
+        return added
 
     def _drop_old_replies(self, connection: sqlite3.Connection) -> None:
         """Drop the bytes of some replies that nobody will ask for again; who does all the same is refused."""

@@ -23,7 +23,9 @@ class AlreadyRunning(InvalidInput):
 
 
 @contextmanager
-def sole_use(file: str | os.PathLike[str], *, of: str) -> Iterator[None]:
+def sole_use(
+    file: str | os.PathLike[str], *, of: str, remedy: str = "stop that first, or name another file"
+) -> Iterator[None]:
     """Hold the lock of a file while the context lasts, or raise `AlreadyRunning`; `of` names who uses the file."""
     lock = Path(f"{os.path.realpath(file)}.lock")
     try:
@@ -35,7 +37,7 @@ def sole_use(file: str | os.PathLike[str], *, of: str) -> Iterator[None]:
     except OSError:
         running = _holder(descriptor)
         os.close(descriptor)
-        raise AlreadyRunning(f"{of} is already running{running}; stop that first, or name another file") from None
+        raise AlreadyRunning(f"{of} is already running{running}; {remedy}") from None
     _HELD.add(descriptor)
     try:
         _sign(descriptor)

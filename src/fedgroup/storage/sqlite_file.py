@@ -84,7 +84,7 @@ class SQLiteFile:
         with _ONE_AT_A_TIME:
             if self._lost:
                 raise LedgerUnavailable(f"the ledger {self.path} could not be written to disk; start the owner again")
-            if not self.unflushed:
+            if self._written == self._flushed:
                 return
             written = self._written
             log = self._kept_log()
