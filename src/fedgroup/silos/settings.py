@@ -16,7 +16,7 @@ _KEYS = {
     "sqlite": {"path", "table", "rtree", "version", "timeout_s"},
     "postgres": {"url", "schema", "table", "geometry", "version", "timeout_s"},
     "ibis": {"url", "table"},
-    "sql": {"url", "query", "version", "timeout_s"},
+    "sql": {"url", "query", "version", "timeout_s", "folder"},
 }
 _REQUIRED = {
     "parquet": ("path",),
@@ -49,6 +49,7 @@ class Settings:
     query: str | None = None
     version: str | None = None
     timeout_s: float = _DEFAULT_TIMEOUT_S
+    folder: Path | None = None
 
     def __repr__(self) -> str:
         return f"Settings(kind={self.kind!r}, <private>)"
@@ -122,4 +123,4 @@ def _seconds(value: Any) -> float:
     return float(value)
 
 
-_READERS = {"attributes": _attributes, "path": _path, "delimiter": _delimiter, "timeout_s": _seconds}
+_READERS = {"attributes": _attributes, "path": _path, "folder": _path, "delimiter": _delimiter, "timeout_s": _seconds}
