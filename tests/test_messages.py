@@ -12,7 +12,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, ProtocolViolation
 from fedgroup.messages import Measure, NoisyVectors, Partition, RangeQuery
 from fedgroup.messages.words import question
-from fedgroup.space import Box, Circle, Grid
+from fedgroup.space import Box, Circle, Grid, Rectangle
 
 CIRCLE = Circle(0, 0, 1)
 
@@ -71,3 +71,13 @@ def test_ledgers_show_times_as_people_write_them() -> None:
     assert question(replace(query, since=None)).endswith("0,0 until 2026-01-05T00:00:00.500000Z")
     assert question(replace(query, until=2**62)).endswith(f" until {2**62} us")
     assert " from " not in question(replace(query, since=None, until=None))
+
+
+def test_ledgers_show_where_and_how_much_to_the_last_digit() -> None:
+    near = RangeQuery("count", Circle(2.3522219000000004, 48.8566, 1234567.5), Epsilon.of(1))
+    assert question(near) == "count within 1234567.5 of 2.3522219000000004,48.8566"
+    box = replace(near, range=Rectangle(0, 1e-7, 0.1 + 0.2, 1e16))
+    assert question(box) == "count in the rectangle 0,1e-07,0.30000000000000004,1e+16"
+    assert question(replace(near, range=CIRCLE)) == "count within 1 of 0,0"
+    fares = RangeQuery("sum", CIRCLE, Epsilon.of(1), measure=Measure("fare", 1234567.25, resolution=0.25))
+    assert "cut to 0..1234567.25 in steps of 0.25" in question(fares)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -52,9 +54,38 @@ def eventually(found: Callable[[], Any], *, seconds: float = PATIENCE_S, pause_s
     return result
 
 
-def listens(port: int) -> bool:
+def listens(port: int, host: str = "127.0.0.1") -> bool:
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((host, port)) == 0
+
+
+def where_names_lead(hosts: dict[str, list[str]], folder: Path) -> list[str]:
+    """What to put before a command, so that it finds these names at these addresses, and nobody else does.
+
+    It sees an /etc/hosts of its own: util-linux can do that for root, and for others where they may make namespaces.
+    """
+    lines = [f"{address} {name}\n" for name, addresses in hosts.items() for address in addresses]
+    file = folder / "hosts"
+    file.write_text("127.0.0.1 localhost\n" + "".join(lines))
+    apart = ["--mount"] if os.getuid() == 0 else ["--mount", "--map-root-user"]
+    return [program("unshare"), *apart, "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', str(file)]
+
+
+def documented(section: str, page: str = "operate.md") -> list[str]:
+    """The commands in the fenced blocks of a section, in their order."""
+    text = (Path(__file__).parents[2] / "docs/how-to" / page).read_text()
+    (found,) = re.findall(rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", text, flags=re.M | re.S)
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```", found, flags=re.M | re.S)
+    return [line for language, block in fenced if language in ("", "sh") for line in block.splitlines()]
+
+
+def typed(line: str, folder: Path) -> str:
+    """Run a line of `fedgroup ...` in a folder to its end, and return what it printed."""
+    name, *words = shlex.split(line)
+    assert name == "fedgroup"
+    ran = subprocess.run([COMMAND, *words], cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert ran.returncode == 0, f"{line}\n{ran.stderr}"
+    return ran.stdout
 
 
 class Running:
@@ -100,7 +131,11 @@ class Roles:
     def __init__(self, folder: Path, *, owners: int = 6) -> None:
         self.trial = make_trial(folder / "federation", owners=owners, seed=1)
         self.folder = folder
+        self.before: list[str] = []  # what stands before every command, see where_names_lead
         self.running: list[Running] = []
+        # brokers that root starts run as a user who cannot enter the folders of tests
+        self.reachable = Path(tempfile.mkdtemp(prefix="fedgroup-journey-"))
+        self.reachable.chmod(0o755)
         self.rewrite(self.trial.provider, {"seconds = 10.0": f"seconds = {PATIENCE_S}"})
 
     def __enter__(self) -> Roles:
@@ -109,6 +144,7 @@ class Roles:
     def __exit__(self, *_: object) -> None:
         for running in self.running:
             running.end()
+        shutil.rmtree(self.reachable)
 
     def rewrite(self, file: Path, told: dict[str, str]) -> None:
         """Edit a file as its operator would."""
@@ -118,13 +154,14 @@ class Roles:
             text = text.replace(usual, other, 1)
         file.write_text(text)
 
-    def point_provider_at(self, port: int, *, embedded: bool) -> None:
+    def point_provider_at(self, port: int, *, embedded: bool, host: str = "localhost") -> None:
         told = {"embedded = true": f"embedded = {str(embedded).lower()}"}
-        self.rewrite(self.trial.provider, told | {'host = "127.0.0.1"\nport = 0': f'host = "localhost"\nport = {port}'})
+        self.rewrite(self.trial.provider, told | {'host = "127.0.0.1"\nport = 0': f'host = "{host}"\nport = {port}'})
 
     def start(self, name: str, *words: str) -> Running:
         """Run `fedgroup WORDS`, and wait until it says that it started."""
-        started = Running([COMMAND, *words, "--log", "json", "--log-level", "debug"], self.folder / f"{name}.log")
+        whole = [*self.before, COMMAND, *words, "--log", "json", "--log-level", "debug"]
+        started = Running(whole, self.folder / f"{name}.log")
         self.running.append(started)
         started.wait_for(lambda: started.events("started"))
         return started
@@ -137,11 +174,11 @@ class Roles:
         named = [word for file in files for word in ("--config", str(file))]
         return self.start(name, "owner", *named, "--broker-port", str(port), "--new-ledger")
 
-    def start_server(self, name: str, words: list[str], port: int) -> Running:
+    def start_server(self, name: str, words: list[str], port: int, host: str = "127.0.0.1") -> Running:
         """Run a broker, and wait until it listens."""
-        started = Running(words, self.folder / f"{name}.log")
+        started = Running([*self.before, *words], self.folder / f"{name}.log")
         self.running.append(started)
-        started.wait_for(lambda: listens(port))
+        started.wait_for(lambda: listens(port, host))
         return started
 
     def add_user(self) -> str:
@@ -178,14 +215,11 @@ def run(*words: str) -> dict[str, Any]:
 
 def broker_words(roles: Roles, kind: str, port: int) -> list[str]:
     """Write a broker's files as `fedgroup broker` does, and return how to start it."""
-    out, trial = roles.folder / kind, roles.trial.folder
+    out, trial = roles.reachable / kind, roles.trial.folder
     owners = [word for file in roles.trial.owners for word in ("--owner", file.parent.name)] if kind == "nats" else []
     where = ["--identity", str(trial / "provider"), "--authority", str(trial / "authority"), "--port", str(port)]
     run("broker", kind, "--out", str(out), *where, *owners)
     if kind == "mosquitto":
-        if os.getuid() == 0:
-            with (out / "mosquitto.conf").open("a") as settings:
-                settings.write("user root\n")
         return [program("mosquitto"), "-c", str(out / "mosquitto.conf")]
     settings = out / "nats.conf"
     settings.write_text(re.sub(r":4222", f":{free_ports(1)[0]}", settings.read_text()))

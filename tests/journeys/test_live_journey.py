@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import httpx
 import pytest
-from journey_roles import Roles, broker_words, free_ports, run
+from journey_roles import Roles, broker_words, documented, free_ports, program, typed
+from msgspec.structs import replace
 
 import fedgroup as fg
+from fedgroup.identity import Identity, Trust
+from fedgroup.live.config import ProviderConfig, read_config
+from fedgroup.live.running import broker_address
 
 PLACE = (10_000, 10_000, 3_000)
 EPSILON = 1.0
@@ -67,16 +72,36 @@ def test_a_broker_that_is_not_there_is_named_in_one_sentence(tmp_path: Path) -> 
         assert owners.stop() == 0
 
 
-def test_the_configuration_of_brokers_is_written_once(tmp_path: Path) -> None:
+def test_a_provider_finds_its_own_broker_wherever_that_listens(tmp_path: Path) -> None:
     with Roles(tmp_path, owners=2) as roles:
-        trial = roles.trial.folder
-        where = ["--identity", str(trial / "provider"), "--authority", str(trial / "authority")]
-        names = [f"{node}.example" for node in ("one", "two", "three")]
-        nodes = [word for name in names for word in ("--node", name)]
-        made = run("broker", "nats", "--out", str(tmp_path / "nats"), *where, "--owner", "taxi-a", *nodes)
-        assert [Path(file).name for file in made["files"]] == [f"{name}.conf" for name in names]
-        assert all("taxi-a" in Path(file).read_text() for file in made["files"])
-        with pytest.raises(AssertionError, match="is there already"):
-            run("broker", "nats", "--out", str(tmp_path / "nats"), *where, "--owner", "taxi-b", *nodes)
-        run("broker", "nats", "--out", str(tmp_path / "nats"), *where, "--owner", "taxi-b", *nodes, "--replace")
-        assert all("taxi-b" in Path(file).read_text() for file in made["files"])
+        (port,) = free_ports(1)
+        roles.point_provider_at(port, embedded=True, host="127.0.0.2")  # its certificate does not name it
+        provider, _ = roles.start_provider()
+        assert provider.stop() == 0
+        config = read_config(roles.trial.provider, ProviderConfig)
+        everywhere = replace(config, broker=replace(config.broker, host="0.0.0.0"))
+        identity = Identity.load(config.identity.folder)
+        found = broker_address(everywhere, port, identity, identity.client_context(Trust.load(config.identity.folder)))
+        assert (found.host, found.named) == ("127.0.0.1", "localhost")
+
+
+def test_mosquitto_set_up_as_told_runs_without_rights_and_serves(tmp_path: Path) -> None:
+    with Roles(tmp_path, owners=2) as roles:
+        (port,) = free_ports(1)
+        here = roles.reachable
+        shutil.copytree(roles.trial.folder / "authority", here / "authority")
+        *told, start = documented("Move to mosquitto")
+        for line in told:
+            typed(line.replace("0.0.0.0", "127.0.0.1").replace("8883", str(port)), here)
+        words = [program("mosquitto"), *start.split()[1:-1], str(here / start.split()[-1])]
+        broker = roles.start_server("mosquitto", words, port)
+        assert Path(f"/proc/{broker.process.pid}").stat().st_uid != 0
+        assert (here / "mosquitto" / "tls.key").stat().st_mode & 0o077 == 0
+        roles.point_provider_at(port, embedded=False)
+        for file in roles.trial.owners:
+            roles.rewrite(file, {'host = "127.0.0.1"': 'host = "localhost"'})
+        provider, url = roles.start_provider()
+        owners = roles.start_owners("owners", roles.trial.owners, port)
+        with roles.client(url, present=2) as federation:
+            assert federation.count(fg.Circle(*PLACE), epsilon=EPSILON).heard == 2
+        assert [owners.stop(), provider.stop()] == [0, 0]

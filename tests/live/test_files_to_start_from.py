@@ -7,10 +7,12 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from fedgroup.data.files import read
+from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.config import (
     FederationTable,
@@ -21,10 +23,13 @@ from fedgroup.live.config import (
     StateTable,
     read_config,
 )
+from fedgroup.live.running import open_silo
 from fedgroup.live.samples import owner_text, provider_text
 from fedgroup.live.settings import UsualGrouping
 from fedgroup.live.trial import WEEK, Trial, make_trial
+from fedgroup.messages import RangeQuery
 from fedgroup.silos.settings import settings_of
+from fedgroup.space import Circle
 
 FACTS = {"file": "f", "federation": "city", "domain": "0, 0, 9, 9", "lonlat": False, "host": "h", "port": 1}
 PLACES = {"folder": "own", "authority": "own"}
@@ -74,6 +79,54 @@ def test_settings_that_cannot_be_are_refused(usual: str, wrong: str, tmp_path: P
     (tmp_path / "p.toml").write_text(text.replace(usual, wrong, 1))
     with pytest.raises(InvalidInput):
         read_config(tmp_path / "p.toml", ProviderConfig)
+
+
+@pytest.mark.parametrize(
+    ("silo", "expected"),
+    [
+        ('kind = "csv"\npath = "a.csv"', {"path": "{here}/a.csv"}),
+        ('kind = "sql"\nurl = "sqlite:///a b.db"', {"url": "sqlite:///{here}/a%20b.db"}),
+        ('kind = "sql"\nurl = "sqlite:////data/a.db"', {"url": "sqlite:////data/a.db"}),
+        ('kind = "sql"\nurl = "duckdb:///a.duckdb"', {"url": "duckdb:///{here}/a.duckdb", "folder": "{here}"}),
+        ('kind = "sql"\nurl = "duckdb://"\nfolder = "trips"', {"url": "duckdb://", "folder": "{here}/trips"}),
+        ('kind = "postgres"\nurl = "postgresql://h/d"', {"url": "postgresql://h/d"}),
+    ],
+)
+def test_what_a_silo_names_is_found_from_its_file(silo: str, expected: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "o.toml").write_text(owner_text(**FACTS, **PLACES, silo=silo))
+    found = read_config(tmp_path / "o.toml", OwnerConfig).silo
+    assert {k: v for k, v in found.items() if k != "kind"} == {k: v.format(here=tmp_path) for k, v in expected.items()}
+
+
+def test_files_and_folders_are_found_from_the_file_that_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path)
+    text = provider_text(**FACTS, **PLACES, http_port=2).replace("# outlines", "outlines")
+    Path("here/p.toml").write_text(text)
+    Path("here/o.toml").write_text(owner_text(**FACTS, **PLACES))
+    provider, owner = read_config(Path("here/p.toml"), ProviderConfig), read_config(Path("here/o.toml"), OwnerConfig)
+    found = (provider.identity.folder, provider.page.outlines, provider.state.file, owner.ledger.file)
+    names = ("own", "districts.geojson", "provider.db", "ledger.db")
+    assert found == tuple(str(tmp_path / "here" / name) for name in names)
+    assert (owner.identity.authority, owner.silo["path"]) == (
+        str(tmp_path / "here/own"),
+        str(tmp_path / "here/records.parquet"),
+    )
+
+
+def test_a_select_over_files_finds_them_from_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "here" / "trips").mkdir(parents=True)
+    pq.write_table(pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0]}), tmp_path / "here" / "trips" / "a.parquet")
+    query = "SELECT x, y FROM read_parquet('trips/*.parquet')"
+    silo = f'kind = "sql"\nurl = "duckdb://"\nx = "x"\ny = "y"\nquery = "{query}"'
+    (tmp_path / "here" / "o.toml").write_text(owner_text(**FACTS, **PLACES, silo=silo))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    config = read_config(Path("../here/o.toml"), OwnerConfig)
+    found = open_silo(config.silo, config.federation.public_map, max_records=None)
+    assert found.totals(RangeQuery("count", Circle(1, 1, 3), Epsilon.of(1))) == {"count": 2}
 
 
 def named(text: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""A trial federation's owners end with the process that started them, however it ends."""
+"""A trial federation's owners end with the process that started them, however it ends, and not before."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from live_world import eventually
+
+import fedgroup as fg
+from fedgroup.service.client import connect
 
 UP = ("-c", "from fedgroup.cli.main import main; main()", "up", "--owners", "2", "--json")
 
@@ -25,6 +30,42 @@ def processes_of(folder: Path) -> set[int]:
         if str(folder) in told:
             found.add(int(place.name))
     return found
+
+
+@contextmanager
+def federation(folder: Path, *words: str) -> Iterator[tuple[int, dict, Path]]:
+    """A trial federation in a folder: its process, what it says once it is up, and where it complains."""
+    complaints = folder.parent / "complaints"
+    whole = [sys.executable, *UP, "--folder", str(folder), *words]
+    with complaints.open("w") as err, subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=err, text=True) as up:
+        try:
+            yield up.pid, json.loads(up.stdout.readline()), complaints
+        finally:
+            up.send_signal(signal.SIGINT)
+            up.wait()
+
+
+def test_owners_that_were_killed_are_started_again(tmp_path: Path) -> None:
+    folder = tmp_path / "federation"
+    with federation(folder) as (pid, facts, complaints):
+        before = processes_of(folder) - {pid}
+        os.kill(min(before), signal.SIGKILL)
+        eventually(lambda: processes_of(folder) - {pid}, lambda now: len(now) == 2 and now != before)
+        access = json.loads(Path(facts["access"]).read_text())
+        with connect(access["url"], access["token"]) as user:
+            ask = lambda: user.count(fg.Circle(10_000, 10_000, 3_000), epsilon=0.01, method="dp", fresh=True).heard
+            eventually(lambda: user.owners()["present"], lambda present: present == 2)
+            eventually(ask, lambda heard: heard == 2)
+        assert "ended unasked; started again" in complaints.read_text()
+
+
+def test_a_folder_with_another_number_of_owners_says_both(tmp_path: Path) -> None:
+    folder = tmp_path / "federation"
+    with federation(folder) as (_, _, complaints):
+        assert "note:" not in complaints.read_text()
+    with federation(folder, "--owners", "5") as (_, facts, complaints):
+        assert facts["owners"] == 2
+        assert "a federation of 2 owners, so 2 are started, not 5" in complaints.read_text()
 
 
 def test_owners_end_when_the_process_that_started_them_is_killed(tmp_path: Path) -> None:

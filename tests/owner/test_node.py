@@ -47,6 +47,12 @@ def test_an_owner_alone_answers_with_noise_and_pays_before(owner_of: Callable[..
     assert "asked by ann" in owner.ledger.entries()[-1].question
 
 
+def test_ledger_lines_name_their_round_as_logs_do(owner_of: Callable[..., Owner]) -> None:
+    owner = owner_of()
+    owner.only(ask(round_id=bytes.fromhex("00c0ffee") + bytes(12)))
+    assert owner.ledger.entries()[-1].question.endswith(", round 00c0ffee")
+
+
 def test_a_round_has_one_reply_for_ever_and_is_charged_once(owner_of: Callable[..., Owner], tmp_path: Path) -> None:
     owner = owner_of()
     first = owner.node.receive(PROVIDER, ask())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,8 +78,24 @@ def test_owners_of_nats_have_names_that_can_stand_in_topics() -> None:
 
 
 def test_a_cluster_needs_ports_for_itself() -> None:
-    with pytest.raises(InvalidInput):
-        nats_cluster([NODE], TOPICS, ["ann"])
+    with pytest.raises(InvalidInput, match="cluster_port"):
+        nats_cluster([NODE] * 3, TOPICS, ["ann"])
+
+
+def test_a_cluster_keeps_what_it_keeps_on_three_nodes_and_has_three() -> None:
+    nodes = [replace(NODE, name=f"node-{n}", cluster_port=6222) for n in range(5)]
+    for few in (1, 2):
+        with pytest.raises(InvalidInput, match="has 3 at least"):
+            nats_cluster(nodes[:few], TOPICS, ["ann"])
+    for text in (*nats_cluster(nodes[:3], TOPICS, ["ann"]).values(), *nats_cluster(nodes, TOPICS, ["ann"]).values()):
+        (mqtt,) = re.findall(r"^mqtt \{\n(.*?)^\}", text, flags=re.M | re.S)
+        assert "  stream_replicas: 3\n" in mqtt
+    assert "stream_replicas" not in nats(NODE, TOPICS, ["ann"])
+
+
+def test_mosquitto_is_told_whom_to_run_as() -> None:
+    assert mosquitto(FILES, acl_file=Path("acl"), user="mosquitto").startswith("user mosquitto\n")
+    assert "user " not in mosquitto(FILES, acl_file=Path("acl")).splitlines()[0]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from wire_brokers import PATIENCE_S, TOPICS
@@ -24,9 +25,9 @@ Conduct = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 
 @asynccontextmanager
 async def broker_that(
-    conduct: Conduct, federation: Federation, *, keepalive_s: int = 10
+    conduct: Conduct, federation: Federation, *, keepalive_s: int = 10, place: tuple[str, int] = ("127.0.0.1", 0)
 ) -> AsyncIterator[BrokerAddress]:
-    """A broker of some conduct, to whom the provider comes."""
+    """A broker of some conduct at a place, to whom the provider comes."""
     tls = federation.listening(0).tls()
     tasks = set()
 
@@ -39,7 +40,7 @@ async def broker_that(
         finally:
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(serve, *place, ssl=tls)
     try:
         port = server.sockets[0].getsockname()[1]
         yield BrokerAddress("127.0.0.1", port, federation.client("provider"), keepalive_s)
@@ -49,8 +50,23 @@ async def broker_that(
             await asyncio.wait(tasks, timeout=PATIENCE_S)
 
 
-async def opened(address: BrokerAddress) -> Connection:
-    return await Connection.open(address, client="provider", will=None, on_message=lambda *_: None)
+async def opened(address: BrokerAddress, turn: int = 0) -> Connection:
+    return await Connection.open(address, client="provider", will=None, on_message=lambda *_: None, turn=turn)
+
+
+async def welcoming(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(WELCOME)
+    while await reader.read(100):
+        pass
+
+
+def lead_to(*addresses: str) -> None:
+    """Let every name lead to these addresses, in the loop that runs."""
+
+    async def found(host: str, port: int, **_: object) -> list[tuple]:
+        return [(None, None, 0, "", (address, port)) for address in addresses]
+
+    asyncio.get_running_loop().getaddrinfo = found
 
 
 def test_a_silent_broker_is_given_up(federation: Federation) -> None:
@@ -79,6 +95,33 @@ def test_without_consent_there_is_no_connection(federation: Federation, answer: 
         async with broker_that(unwilling, federation) as address:
             with pytest.raises(ConnectionRefusedError):
                 await opened(address)
+
+    asyncio.run(journey())
+
+
+def test_a_host_is_reached_at_whichever_of_its_addresses_answers(federation: Federation) -> None:
+    async def journey() -> None:
+        async with broker_that(welcoming, federation) as here:
+            lead_to("127.0.0.2", "127.0.0.1", "127.0.0.3")  # nobody is at the others
+            for turn in range(3):
+                await (await opened(replace(here, host="localhost"), turn)).leave()
+
+    asyncio.run(journey())
+
+
+def test_a_node_that_lets_nobody_in_is_passed_over_the_next_time(federation: Federation) -> None:
+    async def unwilling(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(2)
+
+    async def journey() -> None:
+        async with (
+            broker_that(welcoming, federation) as here,
+            broker_that(unwilling, federation, place=("127.0.0.2", here.port)),
+        ):
+            lead_to("127.0.0.2", "127.0.0.1")
+            with pytest.raises(ConnectionRefusedError):
+                await opened(replace(here, host="localhost"), turn=0)
+            await (await opened(replace(here, host="localhost"), turn=1)).leave()
 
     asyncio.run(journey())
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fedgroup.cli.extras import require_extras
 from fedgroup.cli.options import OPTIONS, argument, flag, hidden_flag, option
-from fedgroup.cli.output import print_json, result, several, talk, working
+from fedgroup.cli.output import notice, print_json, result, several, talk, working
 from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from fedgroup.service.provider_process import Serving
 
 ROLES = ("provider", "owner")
+OWNERS = 50
+"""Of a trial federation, unless somebody says how many."""
 
 _Config = Annotated[
     Path, option(OPTIONS, "--config", "the provider's file, as written by 'fedgroup init provider'", "FILE")
@@ -131,17 +133,22 @@ def owner(
 
 
 def up(
-    owners: Annotated[int, option(OPTIONS, "--owners", "how many", "N")] = 50,
+    owners: Annotated[int | None, option(OPTIONS, "--owners", "how many, if it is made now; default: 50", "N")] = None,
     folder: Annotated[
         Path, option(OPTIONS, "--folder", "where the trial federation is kept; made if it is not there", "FOLDER")
     ] = Path(".fedgroup"),
     port: Annotated[int, option(OPTIONS, "--port", "of the HTTP API; 0 takes any free one", "PORT")] = 0,
-    seed: Annotated[int, option(OPTIONS, "--seed", "of the synthetic city", "S")] = 1,
-    epsilon: Annotated[float, option(OPTIONS, "--epsilon", "what grouping costs every owner", "E")] = 0.3,
+    seed: Annotated[int, option(OPTIONS, "--seed", "of the synthetic city, if it is made now", "S")] = 1,
+    epsilon: Annotated[
+        float, option(OPTIONS, "--epsilon", "what grouping costs every owner, if they are not grouped yet", "E")
+    ] = 0.3,
     open_: _Open = False,
     json: _Json = False,
 ) -> None:
-    """Run a whole federation on synthetic data here, until Ctrl-C: provider, owners, certificates and all."""
+    """Run a whole federation on synthetic data here, until Ctrl-C: provider, owners, certificates and all.
+
+    One that is in FOLDER already goes on as it is. An owners' process that ends is started again.
+    """
     import asyncio
 
     require_extras("a federation to try", "live", "serve", *(["page"] if open_ else []))
@@ -154,7 +161,13 @@ def up(
     allow_open_files()
     begin_log("text", "warning")
     with working("making certificates and a city"):
-        trial = make_trial(folder, owners=owners, seed=seed)
+        trial = make_trial(folder, owners=OWNERS if owners is None else owners, seed=seed)
+    there = len(trial.owners)
+    if owners not in (None, there):
+        notice(
+            f"{folder} holds a federation of {there} owners, so {there} are started, not {owners}; for {owners} name "
+            f"another --folder, or remove this one with its ledgers"
+        )
     told = lambda facts: _up(facts, as_json=json)
     browse, examples = _browse if open_ else None, example_city()
     asyncio.run(run_trial(trial, http_port=port, epsilon=epsilon, told=told, browse=browse, examples=examples))

@@ -7,6 +7,7 @@ import time
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import quote, unquote
 
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
@@ -24,6 +25,7 @@ except ImportError:
     raise InvalidInput("live roles need the extra [live]: pip install 'fedgroup[live]'") from None
 
 
+_FILE_URL = re.compile(r"(?P<kind>sqlite|duckdb)://(/(?P<path>[^?#]*))?")
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?) ?([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
@@ -249,14 +251,28 @@ def _placed(table: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the same tables with their files and folders found from the file's own folder."""
     places = {
         "identity": ("folder", "authority"), "ledger": ("file",), "page": ("outlines",), "state": ("file",),
-        "silo": ("path",),
+        "silo": ("path", "folder"),
     }  # fmt: skip
     result = dict(table)
     for name, keys in places.items():
         inner = table.get(name)
         if isinstance(inner, dict):
             result[name] = inner | {k: str(folder / inner[k]) for k in keys if isinstance(inner.get(k), str)}
+    if isinstance(table.get("silo"), dict):
+        result["silo"] |= _placed_url(result["silo"], folder)
     return result
+
+
+def _placed_url(silo: dict[str, Any], folder: Path) -> dict[str, str]:
+    """Return the url of a database in a file, found from this folder; a SELECT of DuckDB finds its files from there."""
+    url = silo.get("url")
+    found = _FILE_URL.fullmatch(url) if isinstance(url, str) else None
+    if found is None:
+        return {}
+    kind, path = found["kind"], found["path"]
+    placed = {"url": f"{kind}:///{quote(str(folder / unquote(path)))}"} if path else {}
+    files_too = kind == "duckdb" and silo.get("kind") == "sql" and "folder" not in silo
+    return placed | ({"folder": str(folder)} if files_too else {})
 
 
 def _require_sensible(found: ProviderConfig | OwnerConfig) -> None:

@@ -21,6 +21,7 @@ from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.live.spared_lines import SparingHandler, left_out_of
 from fedgroup.messages.live import FromOwner
 from fedgroup.messages.said import Refused
+from fedgroup.messages.words import round_name
 from fedgroup.transport.codec import decode
 
 FORMATS = ("text", "json")
@@ -31,7 +32,6 @@ FACTS = ("party", "owner", "method", "kind", "said", "round", "question", "reaso
 _OURS = "fedgroup"
 _WIRE = "fedgroup.wire"
 """It tells of its connections only: with a warning of those lost, below that of those made, which we tell as info."""
-_ROUND_BYTES = 4
 
 
 def begin_log(
@@ -53,7 +53,7 @@ def note_exchange(log: logging.Logger, party: str, message: Any, replies: Iterab
     """Note that an owner was asked something, and whether it answered or refused."""
     if not log.isEnabledFor(logging.INFO):
         return
-    facts = {"party": party, "said": type(message).__name__, "round": round_name(message)}
+    facts = {"party": party, "said": type(message).__name__, "round": _about(message)}
     log.info("asked", extra=facts)
     for _, reply in replies:
         try:
@@ -72,10 +72,10 @@ def note_refusals(log: logging.Logger, refused: Mapping[str, str]) -> None:
         log.info("refused", extra={"owner": owner, "reason": reason})
 
 
-def round_name(message: Any) -> str | None:
-    """Return the first letters of a round's id: enough to find it in two logs."""
+def _about(message: Any) -> str | None:
+    """Return the name of a round, as ledgers have it, or a plan's."""
     found = getattr(message, "round", None) or getattr(message, "session", None)
-    return found[:_ROUND_BYTES].hex() if isinstance(found, bytes) else getattr(message, "plan", None)
+    return round_name(found) if isinstance(found, bytes) else getattr(message, "plan", None)
 
 
 def facts_of(record: logging.LogRecord) -> dict[str, str]:

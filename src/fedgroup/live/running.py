@@ -37,6 +37,8 @@ from fedgroup.transport.mqtt import MqttOwnerLink, MqttProviderLink
 from fedgroup.transport.topics import Topics
 
 CONNECT_SECONDS = 20.0
+_HERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104
+"""Where this machine reaches a broker that listens on all addresses."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,9 @@ async def running_provider(
         if config.broker.embedded:
             port = (await stack.enter_async_context(_broker(config, topics, vouching, server))).port
         stack.push_async_callback(_end, asyncio.create_task(vouching.keep_fresh([client, server])))
-        address = BrokerAddress(config.broker.host, port, client)
-        link = await stack.enter_async_context(MqttProviderLink(topics=topics, broker=address))
+        link = await stack.enter_async_context(
+            MqttProviderLink(topics=topics, broker=broker_address(config, port, identity, client))
+        )
         state = ProviderState(config.state.file, keep_days=config.state.keep_days)
         stack.callback(state.close)
         channels = ProviderChannels(link, identity, verify_owner=vouching.verify)
@@ -199,6 +202,14 @@ def embedded_broker(config: ProviderConfig) -> EmbeddedBroker:
     """Return the broker that a provider's file describes, for who wants it without the provider."""
     identity, trust = _identity(config.identity.folder, config.identity.authority, config.federation.name)
     return _broker(config, Topics(config.federation.name), Vouching(trust), identity.server_context(trust))
+
+
+def broker_address(config: ProviderConfig, port: int, identity: Identity, tls: ssl.SSLContext) -> BrokerAddress:
+    """Return where the provider finds the broker; its own shows its own certificate, and may listen everywhere."""
+    if not config.broker.embedded:
+        return BrokerAddress(config.broker.host, port, tls)
+    host = _HERE.get(config.broker.host, config.broker.host)
+    return BrokerAddress(host, port, tls, named=identity.certificate.hosts[0])
 
 
 def _broker(config: ProviderConfig, topics: Topics, vouching: Vouching, tls: ssl.SSLContext) -> EmbeddedBroker:

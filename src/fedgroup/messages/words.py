@@ -8,6 +8,9 @@ from fedgroup.messages.values import Measure, RangeQuery
 from fedgroup.space import Circle, MultiPolygon, Polygon, Rectangle
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WHOLE = 1e15
+"""Below it, whole numbers are written out."""
+_ROUND_BYTES = 4
 
 
 def question(query: RangeQuery) -> str:
@@ -15,6 +18,17 @@ def question(query: RangeQuery) -> str:
     what = {"count": "count", "sum": "sum of", "avg": "mean of"}[query.kind]
     of = "" if query.measure is None else f" {query.measure.attribute} ({_clip(query.measure)})"
     return f"{what}{of} {_where(query)}{_when(query)}"
+
+
+def round_name(round_id: bytes) -> str:
+    """Return the first letters of a round's id: enough to find it in a ledger and in two logs."""
+    return round_id[:_ROUND_BYTES].hex()
+
+
+def _exact(number: float) -> str:
+    """Return a number to its last digit: the shortest text that is read as the same number again."""
+    value = float(number)
+    return str(int(value)) if value.is_integer() and abs(value) < _WHOLE else repr(value)
 
 
 def _when(query: RangeQuery) -> str:
@@ -31,15 +45,15 @@ def _time(microseconds: int) -> str:
 
 def _clip(measure: Measure) -> str:
     low, high = measure.bounds
-    return f"cut to {low:g}..{high:g} in steps of {measure.step_value:g}"
+    return f"cut to {_exact(low)}..{_exact(high)} in steps of {_exact(measure.step_value)}"
 
 
 def _where(query: RangeQuery) -> str:
     match query.range:
         case Circle(x, y, radius):
-            return f"within {radius:g} of {x:.12g},{y:.12g}"
+            return f"within {_exact(radius)} of {_exact(x)},{_exact(y)}"
         case Rectangle(west, south, east, north):
-            return f"in the rectangle {west:.12g},{south:.12g},{east:.12g},{north:.12g}"
+            return f"in the rectangle {','.join(_exact(side) for side in (west, south, east, north))}"
         case Polygon(points):
             return f"in a polygon of {len(points)} points"
         case MultiPolygon(parts):

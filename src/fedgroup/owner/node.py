@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fedgroup.epsilon import Epsilon
@@ -26,7 +27,7 @@ from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Agreed, Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
 from fedgroup.messages.live import ToOwner
 from fedgroup.messages.said import Accepted, Checked, Described, Letter, Masked, Noisy, Ready, Refused, Revealed, Sealed
-from fedgroup.messages.words import question
+from fedgroup.messages.words import question, round_name
 from fedgroup.owner.groups import MOST_OFFERS, Group, Memberships
 from fedgroup.owner.node_parts import Certified, OwnIdentity, RoundLedger, Silo
 from fedgroup.owner.policy import Policy
@@ -213,8 +214,9 @@ class OwnerNode:
         Guarantee: `make`, which counts, is called after the charge and only if the budget covers it. What it fails at
                    stays charged, for how long it took, and that it failed, may tell something of the records.
         """
-        self.ledger.require_affordable([charge])
-        if not self.ledger.begin_round(round_id, [charge], snapshot=self._silo.snapshot()):
+        line = replace(charge, question=f"{charge.question}, round {round_name(round_id)}")
+        self.ledger.require_affordable([line])
+        if not self.ledger.begin_round(round_id, [line], snapshot=self._silo.snapshot()):
             raise Unknown("round")
         try:
             reply = self._encode(make())

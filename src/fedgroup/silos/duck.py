@@ -19,10 +19,14 @@ _ALONE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": 
 
 
 class DuckDatabase:
-    """DuckDB without a file, or a file that is opened for each SELECT: while it is open, nobody can write to it."""
+    """DuckDB without a file, or a file that is opened for each SELECT: while it is open, nobody can write to it.
 
-    def __init__(self, path: Path | None = None) -> None:
+    Files that a SELECT names are looked for in `folder`, if there is one, and then where this process is.
+    """
+
+    def __init__(self, path: Path | None = None, *, folder: Path | None = None) -> None:
         self._path = path
+        self._folder = folder
         self._duckdb: Any = driver("duckdb", kind="parquet, csv or sql")
         self._connection: Any = None
 
@@ -79,11 +83,16 @@ class DuckDatabase:
     def _connected(self) -> Iterator[Any]:
         if self._path is None:
             if self._connection is None:
-                self._connection = self._duckdb.connect(":memory:", config=_ALONE)
+                self._connection = self._placed(self._duckdb.connect(":memory:", config=_ALONE))
             yield self._connection
         else:
             with closing(self._duckdb.connect(str(self._path), read_only=True, config=_ALONE)) as connection:
-                yield connection
+                yield self._placed(connection)
+
+    def _placed(self, connection: Any) -> Any:
+        if self._folder is not None:
+            connection.execute(f"SET file_search_path = {self.literal(str(self._folder))}")
+        return connection
 
 
 def _array(column: pa.Array) -> Any:

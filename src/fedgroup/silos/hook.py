@@ -94,7 +94,7 @@ def _dialect(settings: Settings) -> _Dialect:
             make = lambda types, source: sqlite_table.fragments_of(types, settings, source=source)
             return _Dialect(sqlite, sqlite.spell, sqlite.types, make)
         case "duckdb":
-            duck = DuckDatabase(_file(url) if urlsplit(url).path.strip("/") else None)
+            duck = DuckDatabase(_file(url) if urlsplit(url).path.strip("/") else None, folder=settings.folder)
             make = lambda types, source: duck_table.fragments_of(types, settings, source=source)
             return _Dialect(duck, duck.spell, duck.types, make)
     raise InvalidInput("the url of a silo of kind sql begins with postgresql://, sqlite:/// or duckdb:///")

@@ -16,7 +16,7 @@ _KEYS = {
     "sqlite": {"path", "table", "rtree", "version", "timeout_s"},
     "postgres": {"url", "schema", "table", "geometry", "version", "timeout_s"},
     "ibis": {"url", "table"},
-    "sql": {"url", "query", "version", "timeout_s"},
+    "sql": {"url", "query", "version", "timeout_s", "folder"},
 }
 _REQUIRED = {
     "parquet": ("path",),
@@ -51,6 +51,7 @@ class Settings:
     version: str | None = None
     timeout_s: float = _DEFAULT_TIMEOUT_S
     memory_mb: float = _DEFAULT_MEMORY_MB
+    folder: Path | None = None
 
     def __repr__(self) -> str:
         return f"Settings(kind={self.kind!r}, <private>)"
@@ -131,5 +132,6 @@ def _megabytes(value: Any) -> float:
 
 
 _READERS = {
-    "attributes": _attributes, "path": _path, "delimiter": _delimiter, "timeout_s": _seconds, "memory_mb": _megabytes,
+    "attributes": _attributes, "path": _path, "folder": _path, "delimiter": _delimiter, "timeout_s": _seconds,
+    "memory_mb": _megabytes,
 }  # fmt: skip

@@ -22,10 +22,18 @@ _ROOM = 100_000
 """Messages that a broker may keep for a client that is connected: answers of all owners at once, many times over."""
 
 
-def mosquitto(listening: Listening, *, acl_file: Path) -> str:
-    """Return mosquitto.conf; `acl_file` is where the text of `mosquitto_acl` is."""
+FEWEST_NODES = 3
+"""Of a cluster that outlives the loss of one: what is left must be a majority."""
+
+
+def mosquitto(listening: Listening, *, acl_file: Path, user: str | None = None) -> str:
+    """Return mosquitto.conf; `acl_file` is where the text of `mosquitto_acl` is.
+
+    Started by root, mosquitto runs as `user` (its own, `mosquitto`, if none is named), and reads all files as that one.
+    """
     revoked = () if listening.revoked is None else (f"crlfile {listening.revoked}",)
     lines = (
+        *(() if user is None else (f"user {user}",)),
         f"listener {listening.port} {listening.bind}",
         f"cafile {listening.authority}",
         f"certfile {listening.certificate}",
@@ -110,6 +118,7 @@ def nats(
         f"jetstream {{ store_dir: {_quoted(str(node.store))} }}",
         "mqtt {",
         f"  listen: {_quoted(f'{here.bind}:{here.port}')}",
+        *_replicas(cluster),
         *(f"  {line}" for line in tls),
         "}",
         *_cluster(node, cluster, topics),
@@ -123,9 +132,21 @@ def nats(
 
 
 def nats_cluster(nodes: Sequence[NatsNode], topics: Topics, owners: Iterable[str]) -> dict[str, str]:
-    """Return the configuration of every node of a cluster, by its name; three nodes outlive the loss of one."""
+    """Return the configuration of every node of a cluster, by its name; it outlives the loss of any one."""
+    if len(nodes) < FEWEST_NODES:
+        raise InvalidInput(f"a cluster that outlives a node has {FEWEST_NODES} at least, got {len(nodes)}")
     names = tuple(owners)
     return {node.name: nats(node, topics, names, cluster=nodes) for node in nodes}
+
+
+def _replicas(cluster: Sequence[NatsNode]) -> Iterable[str]:
+    """Keep what is retained, and sessions, on three nodes.
+
+    Left to itself NATS counts a node's routes, which are those of the *others*: two of three, and then the loss of
+    either stops both.
+    """
+    if cluster:
+        yield f"  stream_replicas: {FEWEST_NODES}"
 
 
 def _cluster(node: NatsNode, nodes: Sequence[NatsNode], topics: Topics) -> Iterable[str]:

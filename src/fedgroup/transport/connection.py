@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,12 +19,17 @@ _PIECE_BYTES = 1 << 14
 
 @dataclass(frozen=True)
 class BrokerAddress:
-    """Where the broker is and how to reach it; `tls` holds the client's certificate and whom it trusts."""
+    """Where the broker is and how to reach it; `tls` holds the client's certificate and whom it trusts.
+
+    A host may have several addresses: those of the nodes of a cluster, of which any will do. `named` is the name that
+    the broker's certificate must have, if it is not the host's.
+    """
 
     host: str
     port: int
     tls: ssl.SSLContext
     keepalive_s: int = 10
+    named: str | None = None
 
 
 class Connection(asyncio.Protocol):
@@ -53,18 +59,17 @@ class Connection(asyncio.Protocol):
         client: str,
         will: packets.Will | None,
         on_message: Callable[[str, bytes], None],
+        turn: int = 0,
     ) -> Connection:
-        """Connect and be let in, or raise `OSError` (nobody there, not let in) or `TimeoutError`."""
+        """Connect and be let in, or raise `OSError` (nobody there, not let in) or `TimeoutError`.
+
+        Each `turn` begins with another address of the host, so that a node that answers and lets nobody in, as one
+        without a majority does, is passed over the next time.
+        """
         greeting = packets.connect(client, keepalive_s=broker.keepalive_s, will=will)
+        make = lambda: cls(greeting, keepalive_s=broker.keepalive_s, on_message=on_message)
         async with asyncio.timeout(_PATIENCE_S):
-            _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: cls(greeting, keepalive_s=broker.keepalive_s, on_message=on_message),
-                broker.host,
-                broker.port,
-                ssl=broker.tls,
-                ssl_handshake_timeout=_PATIENCE_S,
-                ssl_shutdown_timeout=_FAREWELL_S,
-            )
+            connection = await _reached(broker, make, turn)
         await connection._consent(connection._greeted, "the broker does not let this client in")
         return connection
 
@@ -187,3 +192,27 @@ class Connection(asyncio.Protocol):
         self._writable.set()
         if not self._ended.done():
             self._ended.set_result("the connection was closed" if exc is None else str(exc))
+
+
+async def _reached(broker: BrokerAddress, make: Callable[[], Connection], turn: int) -> Connection:
+    """Return a connection to the first address that takes one; each has its share of the time."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(place[0]) for *_, place in found))
+    first, trouble = turn % len(addresses), OSError(f"{broker.host} has no address")
+    for address in (*addresses[first:], *addresses[:first]):
+        try:
+            async with asyncio.timeout(_PATIENCE_S / len(addresses)):
+                _, connection = await loop.create_connection(
+                    make,
+                    address,
+                    broker.port,
+                    ssl=broker.tls,
+                    server_hostname=broker.named or broker.host,
+                    ssl_handshake_timeout=_PATIENCE_S,
+                    ssl_shutdown_timeout=_FAREWELL_S,
+                )
+                return connection
+        except OSError as error:
+            trouble = error
+    raise trouble

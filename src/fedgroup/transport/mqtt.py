@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ class _Line:
         self._connection: Connection | None = None
         self._up = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._turn = zlib.crc32(party.name.encode())  # owners spread over the nodes of a cluster
 
     def start(self) -> None:
         if self._task is None:
@@ -110,8 +112,9 @@ class _Line:
 
     async def _connect(self) -> Connection:
         """Connect and listen; only then say that this party is here."""
+        self._turn += 1
         connection = await Connection.open(
-            self._broker, client=self._party.name, will=self._party.gone, on_message=self._hear
+            self._broker, client=self._party.name, will=self._party.gone, on_message=self._hear, turn=self._turn
         )
         self._connection = connection  # what is retained may come, and be answered, before the broker's consent
         await connection.subscribe(self._party.access.reads)
