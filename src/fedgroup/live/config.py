@@ -91,11 +91,21 @@ class OwnersBrokerTable(_Table, frozen=True, kw_only=True):
 
 
 class HttpTable(_Table, frozen=True, kw_only=True):
-    """Where users ask; `tls` serves it with the provider's certificate."""
+    """Where users ask; `tls` serves it with the provider's certificate.
+
+    A request's head and a pause between two may take so many seconds. There may be so many connections in all, of one
+    address (`proxies` and this machine have no such limit), and without a token.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8080
     tls: bool = False
+    head_seconds: float = 10.0
+    idle_seconds: float = 5.0
+    connections: int = 1_000
+    connections_per_address: int = 100
+    connections_without_token: int = 500
+    proxies: tuple[str, ...] = ()
 
 
 class AnswersTable(_Table, frozen=True, kw_only=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 
+_USUAL = 1_024
+
 
 def allow_open_files() -> None:
     """Raise this process' limit, and that of those it starts, to what the system allows it."""
@@ -12,3 +14,13 @@ def allow_open_files() -> None:
 
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def files_allowed() -> int:
+    """Return how many files and connections this process may have open now."""
+    try:
+        import resource
+    except ImportError:
+        return _USUAL
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 20 if allowed == resource.RLIM_INFINITY else allowed

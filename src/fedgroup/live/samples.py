@@ -34,6 +34,9 @@ port = {port}
 host = "{host}"
 port = {http_port}
 tls = false                           # true: serve with the provider's certificate
+# head_seconds = 10                   # the head of a request that takes longer ends its connection
+# connections = 1000                  # the most in all; also connections_per_address, connections_without_token
+# proxies = ["192.0.2.7"]             # addresses of proxies: no limit for each; this machine has none anyway
 
 [page]                                # the map for browsers, with the extra [page]
 # outlines = "districts.geojson"      # GeoJSON to draw on it, in the federation's coordinates

@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from fedgroup.live.provider import LiveProvider
+from fedgroup.service.callers import vouch
 from fedgroup.service.metrics import Metrics
 from fedgroup.service.problems import Problem
 from fedgroup.service.questions import Questions
@@ -46,6 +47,7 @@ async def current_user(request: Request, bearer: Bearer) -> User:
         user = await asyncio.to_thread(service_of(request).state.user_of, bearer.credentials)
     if user is None:
         raise Problem("unknown-token", "send the header 'Authorization: Bearer TOKEN' with the token of a user")
+    vouch(request.scope)
     return user
 
 

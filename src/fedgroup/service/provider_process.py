@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from fedgroup.identity import Identity
-from fedgroup.live.config import ProviderConfig
+from fedgroup.live.config import HttpTable, ProviderConfig
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.running import running_provider
 from fedgroup.live.stopping import stop_on_signals
 from fedgroup.service.app import create_app
+from fedgroup.service.callers import Limits
 from fedgroup.service.pages.mounting import MOUNT, PageSettings, add_pages, pages_are_installed
 from fedgroup.service.pages.sessions import Sessions
 from fedgroup.service.serving import served
@@ -54,14 +55,26 @@ async def serving(config: ProviderConfig, *, pages: PageSettings | None = None) 
 
     With `pages`, its map too, if the extra [page] is installed; that can be done once in a process.
     """
+    limits = _limits(config.http)
     async with running_provider(config) as running:
         app = create_app(running.provider, running.state)
         sessions = None
         if pages is not None and pages_are_installed():
             sessions = add_pages(app, replace(pages, https=config.http.tls))
         place: dict[str, Any] = {"host": config.http.host, "port": config.http.port, "pages": sessions is not None}
-        async with served(app, **place, **_files(config)) as url:
+        async with served(app, **place, **_files(config), limits=limits) as url:
             yield Serving(url, running.broker_port, running.provider, running.state, sessions)
+
+
+def _limits(said: HttpTable) -> Limits:
+    return Limits(
+        head_s=said.head_seconds,
+        idle_s=said.idle_seconds,
+        most=said.connections,
+        most_strangers=said.connections_without_token,
+        most_of_an_address=said.connections_per_address,
+        proxies=said.proxies,
+    )
 
 
 def _files(config: ProviderConfig) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fedgroup.privacy.budget import Entry
+from fedgroup.service.callers import vouch
 from fedgroup.service.pages.frame import add_sheets, barred, gauge, plain_button, telling
 from fedgroup.service.pages.login import Entrance, Words, add_login, to_login
 from fedgroup.service.pages.mounting import MOUNT, PageSettings, mount
@@ -63,6 +64,7 @@ def _add_page(control: OwnerControl, sessions: Sessions) -> None:
         session = sessions.find(request.session.get(SESSION))
         if session is None:
             return to_login(request)
+        vouch(request.scope)
         add_sheets(request)
         with barred(control.name, "owner", {"/": "Own account"}, "/"):
             shown = _OwnerPage(control, sessions, session)

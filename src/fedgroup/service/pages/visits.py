@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from fedgroup.service.accounts import Service
 from fedgroup.service.asked import PlanAsked, QuestionAsked
+from fedgroup.service.callers import vouch
 from fedgroup.service.pages.examples import ExampleRuns
 from fedgroup.service.pages.federation_view import FederationViews
 from fedgroup.service.pages.sessions import SESSION, Session, Sessions, random_name
@@ -46,7 +47,10 @@ class Door:
         """Return the visit of whoever sends a request, if signed in."""
         session = self.sessions.find(request.session.get(SESSION))
         visit = None if session is None else Visit(self, session)
-        return None if visit is None or await visit.known() is None else visit
+        if visit is None or await visit.known() is None:
+            return None
+        vouch(request.scope)
+        return visit
 
 
 @dataclass(frozen=True)
