@@ -15,7 +15,7 @@ from fedgroup.provider.settings import GRAPHS, GroupingSettings
 
 FACTS = {
     "owners", "groups", "largest_group", "edges", "secure_comparisons", "pairs", "epsilon", "graph", "estimate",
-    "algorithm", "grid", "threshold", "domain", "guarantee", "private", "seconds", "notes",
+    "algorithm", "grid", "threshold", "domain", "pays_off_above", "guarantee", "private", "seconds", "notes",
 }  # fmt: skip
 
 
@@ -152,3 +152,12 @@ def test_a_plan_at_an_epsilon_above_10_says_what_it_is_worth(fedgroup, city):
     ran = fedgroup("group", city, "--epsilon", 11, "--json")
     assert "note: epsilon 11 protects hardly anything" in ran.err
     assert any("protects hardly anything" in note for note in ran.json["notes"])
+
+
+def test_a_plan_that_cannot_pay_off_within_the_budget_says_so(fedgroup, city):
+    group = ("group", city, "--epsilon", 0.9, "--grid", "2x2", "--seed", 1)
+    total = fedgroup(*group, "--json").json["pays_off_above"]
+    assert "ends before that" in fedgroup(*group, "--budget", 1).out
+    assert total > 1.1
+    assert "ends before that" not in fedgroup(*group, "--budget", 1000).out
+    assert "ends before that" not in fedgroup(*group).out

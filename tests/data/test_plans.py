@@ -187,3 +187,10 @@ def test_ids_that_no_file_holds_still_align() -> None:
     owners, partition = plan_of(ids[:2], [0, 0]).aligned(as_ids(ids[1:], name="owner"))
     assert owners.tolist() == ids
     assert partition.labels.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(("labels", "share", "total"), [([0, 0, 0, 0], 0.5, 1.0), ([0, 1, 2, 3], 1.0, None)])
+def test_a_plan_tells_from_which_total_on_it_beats_plain_dp(labels, share, total):
+    grouping = Grouping(Partition(np.array(labels)), {}, Epsilon.of(0.5), "none", False)
+    plan = Plan(np.arange(4), grouping, "id")
+    assert (plan.error_share, plan.pays_off_above) == (share, total)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +35,19 @@ def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
     names: dict[str, object] = {}
     for block in blocks(page, "python"):
         exec(compile(block, str(page), "exec"), names)
+
+
+def test_the_readmes_plans_pay_off_with_what_the_readme_spends(tmp_path: Path) -> None:
+    # 25 cells and a cohort for each 50 of the rest: whatever the noise, there are few groups
+    names: dict[str, Any] = {}
+    exec(compile(blocks(ROOT / "README.md", "python")[0], "README.md", "exec"), names)
+    assert names["plan"].pays_off_above < names["plan"].epsilon + names["answer"].epsilon <= names["federation"].spent
+    lines = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines()]
+    (budget,) = (float(line.split("--budget ")[1]) for line in lines if "--budget " in line)
+    for line in (line for line in lines if line.startswith(("fedgroup synthesize", "fedgroup group"))):
+        command = [str(COMMAND), *shlex.split(line)[1:], "--json"]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
+    assert json.loads(ran.stdout)["pays_off_above"] < budget
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _NEXT = """
 next:
   fedgroup synthesize city.parquet --owners 10000
-  fedgroup group city.parquet --epsilon 0.3 --out plan.parquet
+  fedgroup group city.parquet --epsilon 0.3 --grid 5x5 --leftovers cohort --out plan.parquet
   fedgroup count city.parquet --near 10000,10000 --within 500 --epsilon 0.3 --plan plan.parquet"""
 
 

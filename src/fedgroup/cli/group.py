@@ -138,7 +138,8 @@ def group(
                 mention_caps(federation, protection)
             facts = _facts(plan, seconds=seconds)
             facts |= federation.judge(plan, threshold=how.threshold) if evaluate else {}
-    _say(facts, plan, out, as_json=output.json)
+            cap = None if federation.ledger.cap is None else float(federation.ledger.cap)
+    _say(facts, plan, out, cap=cap, as_json=output.json)
 
 
 def _settings(how: GroupOptions) -> dict[str, Any]:
@@ -175,6 +176,7 @@ def _facts(plan: Plan, *, seconds: float) -> dict[str, Any]:
         "pairs": None if plan.grouping.edges is None else owners * (owners - 1) // 2,
         "epsilon": plan.epsilon,
         **{name: settings.get(name) for name in ("graph", "estimate", "algorithm", "grid", "threshold", "domain")},
+        "pays_off_above": plan.pays_off_above,
         "guarantee": plan.guarantee,
         "private": plan.private,
         "seconds": seconds,
@@ -182,7 +184,7 @@ def _facts(plan: Plan, *, seconds: float) -> dict[str, Any]:
     }
 
 
-def _say(facts: dict[str, Any], plan: Plan, out: Path | None, *, as_json: bool) -> None:
+def _say(facts: dict[str, Any], plan: Plan, out: Path | None, *, cap: float | None, as_json: bool) -> None:
     for note in facts["notes"]:
         notice(note)
     if as_json:
@@ -197,20 +199,20 @@ def _say(facts: dict[str, Any], plan: Plan, out: Path | None, *, as_json: bool) 
     if not facts["private"]:
         result.print("this result is not private")
     if plan.epsilon:
-        result.print(_pays_off(plan))
+        result.print(_pays_off(plan, cap))
     result.print(
         f"plan saved to {out}" if out else "not saved: --out PLAN.parquet saves it for 'fedgroup count --plan'"
     )
 
 
-def _pays_off(plan: Plan) -> str:
-    """Say from which total on a plan beats plain dp: (B - setup) / B > sqrt(groups / owners)."""
-    from fedgroup.secure.round import noises_of
-
-    share = (noises_of(plan.partition) / len(plan.owners)) ** 0.5
-    if share >= 1:
+def _pays_off(plan: Plan, cap: float | None) -> str:
+    """Say from which total on a plan beats plain dp, and whether the budget reaches that."""
+    total = plan.pays_off_above
+    if total is None:
         return "every owner is alone: answers with this plan are no better than those of plain dp"
-    total = plan.epsilon / (1 - share)
+    never = cap is not None and cap <= total
+    short = f"; the budget of {cap:g} ends before that: ask without it, or with --method cohorts" if never else ""
     return (
-        f"errors shrink to {share:.0%} of plain dp's; the plan pays off when owners spend more than {total:.2g} in all"
+        f"errors shrink to {plan.error_share:.0%} of plain dp's; "
+        f"the plan pays off when owners spend more than {total:.2g} in all{short}"
     )

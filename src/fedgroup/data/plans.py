@@ -20,6 +20,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.messages import Flags, Grouping, Labels, Partition
 from fedgroup.owner.identity import OwnerIds, as_ids, ascending, positions
+from fedgroup.secure.round import noises_of
 
 _FORMAT = "fedgroup plan"
 _VERSION = 1
@@ -64,6 +65,19 @@ class Plan:
     def epsilon(self) -> float:
         """What making the plan cost every owner."""
         return float(self.grouping.epsilon)
+
+    @property
+    def error_share(self) -> float:
+        """How large the errors of answers with this plan are, as a share of those of plain dp at the same epsilon."""
+        return float((noises_of(self.partition) / max(1, len(self.owners))) ** 0.5)
+
+    @property
+    def pays_off_above(self) -> float | None:
+        """How much owners must spend in all for the plan to beat plain dp; None if it never does.
+
+        With (B - setup) left for answers, their error is smaller where (B - setup) / B is above the share.
+        """
+        return self.epsilon / (1 - self.error_share) if self.error_share < 1 else None
 
     @property
     def guarantee(self) -> str:
