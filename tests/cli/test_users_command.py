@@ -65,3 +65,15 @@ def test_what_is_no_user_is_refused(fedgroup, state, words):
 def test_an_unknown_user_cannot_be_removed(fedgroup, state):
     fedgroup("users", "add", "ann", "--allowance", 1, "--state", state)
     assert "no user 'bob'" in fedgroup("users", "remove", "bob", "--state", state).err
+
+
+def test_a_copy_of_the_state_is_whole_private_and_replaces_nothing(fedgroup, state, tmp_path):
+    copy = tmp_path / "copy.db"
+    token = fedgroup("users", "add", "ann", "--allowance", 2, "--state", state, "--json").json["token"]
+    with closing(ProviderState(state)):  # the provider runs
+        assert fedgroup("users", "backup", copy, "--state", state).code == 0
+    assert copy.stat().st_mode & 0o777 == 0o600
+    with closing(ProviderState(copy)) as opened:
+        assert opened.user_of(token).name == "ann"
+    assert "is there already" in fedgroup("users", "backup", copy, "--state", state).err
+    assert "there is no provider's state file" in fedgroup("users", "backup", copy, "--state", tmp_path / "none").err

@@ -67,8 +67,11 @@ def where_names_lead(hosts: dict[str, list[str]], folder: Path) -> list[str]:
     lines = [f"{address} {name}\n" for name, addresses in hosts.items() for address in addresses]
     file = folder / "hosts"
     file.write_text("127.0.0.1 localhost\n" + "".join(lines))
-    apart = ["--mount"] if os.getuid() == 0 else ["--mount", "--map-root-user"]
-    return [program("unshare"), *apart, "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', str(file)]
+    apart, then = ["--mount"], ""
+    if os.getuid() != 0:
+        apart.append("--map-root-user")
+        then = f"unshare --user --map-user={os.getuid()} --map-group={os.getgid()} "
+    return [program("unshare"), *apart, "sh", "-c", f'mount --bind "$0" /etc/hosts && exec {then}"$@"', str(file)]
 
 
 def documented(section: str, page: str = "operate.md") -> list[str]:
@@ -91,11 +94,11 @@ def typed(line: str, folder: Path) -> str:
 class Running:
     """A process whose words go to a file; it can be stopped in good order, or killed."""
 
-    def __init__(self, words: list[str], log: Path, cwd: Path | None = None) -> None:
+    def __init__(self, words: list[str], log: Path, cwd: Path | None = None, env: dict[str, str] | None = None) -> None:
         self.log = log
         with log.open("ab") as out:
             self.process = subprocess.Popen(
-                words, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=cwd, start_new_session=True
+                words, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=cwd, env=env, start_new_session=True
             )
 
     @property
@@ -166,8 +169,8 @@ class Roles:
         started.wait_for(lambda: started.events("started"))
         return started
 
-    def start_provider(self) -> tuple[Running, str]:
-        started = self.start("provider", "provider", "--config", str(self.trial.provider))
+    def start_provider(self, name: str = "provider") -> tuple[Running, str]:
+        started = self.start(name, "provider", "--config", str(self.trial.provider))
         return started, started.events("started")[-1]["url"]
 
     def start_owners(self, name: str, files: list[Path], port: int) -> Running:

@@ -86,7 +86,10 @@ _GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
             "list": certificates.list_,
         },
     ),
-    "users": ("Who may ask a provider.", {"add": users.add, "list": users.list_, "remove": users.remove}),
+    "users": (
+        "Who may ask a provider.",
+        {"add": users.add, "list": users.list_, "remove": users.remove, "backup": users.backup},
+    ),
 }
 for name, command in _COMMANDS.items():
     app.command(name, cls=_Command)(command)

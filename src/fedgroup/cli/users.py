@@ -1,4 +1,4 @@
-"""`fedgroup users add`, `list` and `remove`: who may ask a provider, and how much."""
+"""`fedgroup users add`, `list`, `remove` and `backup`: who may ask a provider, and how much."""
 
 from __future__ import annotations
 
@@ -76,6 +76,21 @@ def remove(name: _Name, state: _State, output: OutputOptions) -> None:
         print_json({"name": name, "removed": True})
         return
     result.print(f"the token of {name} is worthless now")
+
+
+@grouped
+def backup(
+    out: Annotated[Path, argument("the copy, a new file", "OUT")],
+    state: _State,
+    output: OutputOptions,
+) -> None:
+    """Write a consistent copy of the provider's state file, also while the provider runs."""
+    with closing(_opened(state)) as opened:
+        opened.backup(out)
+    if output.json:
+        print_json({"state": str(state), "backup": str(out)})
+        return
+    result.print(f"{out} is a copy of {state} as it was now; what users spend later is not in it")
 
 
 def _opened(state: Path, *, create: bool = False) -> ProviderState:

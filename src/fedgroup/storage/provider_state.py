@@ -25,7 +25,7 @@ from typing import Any
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput, LedgerUnavailable
 from fedgroup.storage.provider_tables import VERSION, forget_answers, forget_questions, lay_out
-from fedgroup.storage.sqlite_file import make_private
+from fedgroup.storage.sqlite_file import make_private, write_copy
 
 _USED_AGAIN = timedelta(days=1)
 """How old a note of an answer's use may be before a new one is worth writing."""
@@ -236,10 +236,9 @@ class ProviderState:
             connection.execute("INSERT OR REPLACE INTO plans VALUES (?, ?)", (method, json.dumps(plan)))
 
     def backup(self, path: str | Path) -> None:
-        """Write a consistent copy while the provider runs."""
-        with self._reading() as connection, sqlite3.connect(path) as copy:
-            connection.backup(copy)
-        copy.close()
+        """Write a consistent copy to a new file, for its owner's eyes only, while the provider goes on."""
+        with self._reading() as connection:
+            write_copy(connection, path)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 

@@ -58,17 +58,8 @@ class SQLiteFile:
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a consistent copy to a new file, for its owner's eyes only, while others go on charging."""
-        place = Path(path).absolute()
-        try:
-            os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        except FileExistsError:
-            raise InvalidInput(f"{place} is there already; name another file for the copy") from None
-        try:
-            with self._reading() as connection, closing(sqlite3.connect(place)) as copy:
-                connection.backup(copy)
-        except BaseException:
-            place.unlink(missing_ok=True)
-            raise
+        with self._reading() as connection:
+            write_copy(connection, path)
 
     @property
     def unflushed(self) -> bool:
@@ -221,6 +212,21 @@ class SQLiteFile:
             isolation_level=None,
             check_same_thread=False,
         )
+
+
+def write_copy(connection: sqlite3.Connection, path: str | os.PathLike[str]) -> None:
+    """Write what a connection sees at one moment to a new file, for its owner's eyes only."""
+    place = Path(path).absolute()
+    try:
+        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        raise InvalidInput(f"{place} is there already; name another file for the copy") from None
+    try:
+        with closing(sqlite3.connect(place)) as copy:
+            connection.backup(copy)
+    except BaseException:
+        place.unlink(missing_ok=True)
+        raise
 
 
 def make_private(path: Path) -> None:
