@@ -10,13 +10,16 @@ import pytest
 
 import fedgroup as fg
 from fedgroup.epsilon import Epsilon
+from fedgroup.evaluation.compared import outcomes
 from fedgroup.evaluation.selection import select_owners
+from fedgroup.evaluation.shares import judge
 from fedgroup.evaluation.truth import exact_vectors
+from fedgroup.messages import Partition
 from fedgroup.owner.comparing import ComparingOwners
 from fedgroup.privacy.noise import SeededNoise
 from fedgroup.privacy.release import release_vectors
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.provider.borderline import classify
+from fedgroup.provider.borderline import Borderline, classify
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.grouping.greedy import greedy_labels
 from fedgroup.provider.lazy_grouping import group_lazily
@@ -40,15 +43,29 @@ def cosines(vectors: np.ndarray) -> np.ndarray:
     return (vectors @ vectors.T) / np.outer(lengths, lengths)
 
 
-def test_lazy_groups_equal_the_eager_algorithms_and_hold_similar_pairs_only(vectors: np.ndarray) -> None:
-    noisy = release_vectors(
-        vectors,
-        grid=PublicMap(NEW_YORK).grid(5, 5),
-        epsilon=Epsilon.of(0.3),
-        protection=Protection(),
-        noise=SeededNoise(1),
+@pytest.fixture(scope="module")
+def doubts(vectors: np.ndarray) -> Borderline:
+    grid, epsilon = PublicMap(NEW_YORK).grid(5, 5), Epsilon.of(0.3)
+    noise = SeededNoise(1)
+    return classify(
+        release_vectors(vectors, grid=grid, epsilon=epsilon, protection=Protection(), noise=noise), threshold=0.5
     )
-    doubts = classify(noisy, threshold=0.5)
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.25, 2.5), (0.5, 1.6), (0.75, 1.5), (0.9, 1.5), (1.0, 1.0)])
+def test_a_cap_is_spent_and_groups_grow_slowly(vectors: np.ndarray, doubts: Borderline, share, most) -> None:
+    said = outcomes(vectors, threshold=0.5)
+    free = group_lazily(doubts, lambda i, j: bool(said[i, j]))
+    cap = int(share * free.comparisons)
+    capped = group_lazily(doubts, lambda i, j: bool(said[i, j]), comparisons=cap)
+    assert 0.95 * cap <= capped.comparisons <= cap
+    assert free.labels.max() + 1 <= capped.labels.max() + 1 <= most * (free.labels.max() + 1)
+    assert judge(Partition(capped.labels), vectors, threshold=0.5).misplaced_share == 0
+
+
+def test_lazy_groups_equal_the_eager_algorithms_and_hold_similar_pairs_only(
+    vectors: np.ndarray, doubts: Borderline
+) -> None:
     owners, bits = ComparingOwners(vectors, threshold=0.5), {}
 
     def decide(i: int, j: int) -> bool:

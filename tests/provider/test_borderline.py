@@ -1,4 +1,4 @@
-"""Borderline pairs: the stated limits, one verdict per pair, and no more questions than the budget."""
+"""Borderline pairs: the stated limits, and one verdict per pair."""
 
 from __future__ import annotations
 
@@ -110,38 +110,13 @@ def test_a_light_owner_is_borderline_with_everybody() -> None:
     assert (state[0, 1], state[0, 2]) == (NO, YES)
 
 
-@given(values=noisy_values, budget=st.integers(0, 50))
-def test_only_the_best_ranked_pairs_stay_borderline(values: np.ndarray, budget: int) -> None:
-    message = as_message(values)
-    free, bounded = classify(message, threshold=0.5), classify(message, threshold=0.5, comparisons=budget)
-    first, second = np.nonzero(np.triu(free.state == ASK, k=1))
-    best = sorted(zip(-free.rank[first, second], first, second, strict=True))[:budget]
-    expected = np.where(free.state == ASK, NO, free.state)
-    for _, i, j in best:
-        expected[i, j] = expected[j, i] = ASK
-    assert bounded.state.tolist() == expected.tolist()
-    assert bounded.rank.tolist() == free.rank.tolist()
-
-
-def test_equal_ranks_are_asked_in_the_order_of_owners() -> None:
-    same = as_message(np.ones((5, CELLS), dtype=np.int64))
-    state = classify(same, threshold=0.5, comparisons=5).state
-    assert np.argwhere(np.triu(state == ASK)).tolist() == [[0, 1], [0, 2], [0, 3], [0, 4], [1, 2]]
-
-
-def test_without_comparisons_nothing_is_borderline() -> None:
-    found = classify(mixed_message(), threshold=0.5, comparisons=0)
-    assert found.asked == 0
-    assert found.count(YES) == classify(mixed_message(), threshold=0.5).count(YES)
-
-
 def test_blocks_of_pairs_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = classify(mixed_message(), threshold=0.5, comparisons=200)
+    whole = classify(mixed_message(), threshold=0.5)
     monkeypatch.setattr(module, "_BLOCK", 130)
-    pieces = classify(mixed_message(), threshold=0.5, comparisons=200)
+    pieces = classify(mixed_message(), threshold=0.5)
     assert whole.state.tolist() == pieces.state.tolist()
     assert whole.rank.tolist() == pieces.rank.tolist()
-    assert whole.asked == pieces.asked == 200
+    assert whole.asked == pieces.asked > 0
 
 
 def test_without_noise_to_speak_of_only_ties_and_empty_owners_are_borderline() -> None:
@@ -187,7 +162,7 @@ def test_every_pair_is_borderline_when_all_are_asked() -> None:
 
 @pytest.mark.parametrize("owners", [0, 1])
 def test_without_a_pair_nothing_is_asked(owners: int) -> None:
-    found = classify(as_message(np.zeros((owners, CELLS), dtype=np.int64)), threshold=0.5, comparisons=3)
+    found = classify(as_message(np.zeros((owners, CELLS), dtype=np.int64)), threshold=0.5)
     assert (found.owners, found.pairs, found.asked) == (owners, 0, 0)
     assert ask_all(owners).asked == 0
 
@@ -202,10 +177,9 @@ def test_without_a_pair_nothing_is_asked(owners: int) -> None:
         {"threshold": 0.5, "lower": -1.1},
         {"threshold": 0.5, "upper": 1.1},
         {"threshold": 0.5, "lower": math.nan},
-        {"threshold": 0.5, "comparisons": -1},
     ],
 )
-def test_limits_out_of_order_and_negative_budgets_are_refused(wrong: dict[str, float]) -> None:
+def test_limits_out_of_order_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidInput):
         classify(mixed_message(), **wrong)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Lazy grouping: the groups of the eager algorithms, with fewer comparisons and none of them twice."""
+"""Lazy grouping: the groups of the eager algorithms, with fewer comparisons, none of them twice, and within a cap."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedgroup.errors import InvalidInput
 from fedgroup.provider.borderline import ASK, NO, YES, Borderline, ask_all
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.grouping import Limits, partition_graph
@@ -145,3 +146,70 @@ def test_an_error_while_comparing_reaches_the_caller() -> None:
 
     with pytest.raises(ConnectionError, match="0 and 1"):
         group_lazily(ask_all(2), unreachable)
+
+
+def crowded_world(owners: int, seed: int) -> tuple[Borderline, np.ndarray]:
+    """Two large crowds and some others; nearly all pairs are in doubt, and ranks tell little."""
+    random = np.random.default_rng(seed)
+    crowd = random.choice([0, 1, 2, 3], p=[0.5, 0.3, 0.15, 0.05], size=owners)
+    similar = crowd[:, None] == crowd[None, :]
+    rank = symmetric(owners, random.normal(0, 0.3, owners * (owners - 1) // 2), np.float32)
+    return Borderline(ask_all(owners).state, rank + np.float32(0.5) * similar), similar
+
+
+@given(worlds(), st.integers(0, 40))
+def test_with_a_cap_all_in_a_group_are_known_to_be_similar_and_no_pair_is_compared_twice(
+    world: tuple[Borderline, np.ndarray, Limits | None], cap: int
+) -> None:
+    borderline, similar, limits = world
+    truth = Truth(similar)
+    capped = group_lazily(borderline, truth, limits=limits, comparisons=cap)
+    assert len(set(truth.questions)) == len(truth.questions) == capped.comparisons <= cap
+    known = {*truth.questions, *zip(*np.nonzero(borderline.state == YES), strict=True)}
+    for pair in combinations(range(borderline.owners), 2):
+        if capped.labels[pair[0]] == capped.labels[pair[1]]:
+            assert pair in known
+            assert borderline.state[pair] == YES or similar[pair]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 0.75, 0.9])
+def test_a_cap_is_spent(share: float, seed: int) -> None:
+    borderline, similar = crowded_world(150, seed)
+    cap = int(share * group_lazily(borderline, Truth(similar)).comparisons)
+    assert 0.95 * cap <= group_lazily(borderline, Truth(similar), comparisons=cap).comparisons <= cap
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("share", "most"), [(0.9, 2), (0.5, 3), (0.25, 5)])
+def test_large_groups_come_in_parts_as_the_cap_shrinks(share: float, most: int, seed: int) -> None:
+    borderline, similar = crowded_world(150, seed)
+    free = group_lazily(borderline, Truth(similar))
+    capped = group_lazily(borderline, Truth(similar), comparisons=int(share * free.comparisons))
+    assert free.labels.max() + 1 == 4  # a group for each crowd
+    assert capped.labels.max() + 1 <= most * 4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_cap_that_is_not_reached_changes_nothing(seed: int) -> None:
+    for borderline, similar in (random_world(120, seed), crowded_world(120, seed)):
+        free = group_lazily(borderline, Truth(similar))
+        for cap in (free.comparisons, 2 * free.comparisons, borderline.asked):
+            capped = group_lazily(borderline, Truth(similar), comparisons=cap)
+            assert capped.labels.tolist() == free.labels.tolist()
+        assert (capped.comparisons, capped.notes) == (free.comparisons, free.notes)
+
+
+def test_without_comparisons_only_sure_pairs_join() -> None:
+    borderline, similar = random_world(60, seed=2)
+    truth = Truth(similar)
+    none = group_lazily(borderline, truth, comparisons=0)
+    sure = SimilarityGraph.from_edges(60, *np.nonzero(np.triu(borderline.state == YES, k=1)))
+    assert none.labels.tolist() == partition_graph(sure).partition.labels.tolist()
+    assert truth.questions == []
+    assert "more were not allowed" in none.notes[0]
+
+
+def test_a_negative_cap_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="at least 0, got -1"):
+        group_lazily(ask_all(2), Truth(np.ones((2, 2), dtype=np.bool_)), comparisons=-1)

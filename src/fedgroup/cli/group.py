@@ -77,7 +77,8 @@ class GroupOptions:
     ] = None
     device: Annotated[str, option(GROUPS, "--device", "cpu, or cuda for noisy graphs on a GPU", "NAME")] = "cpu"
     comparisons: Annotated[
-        int | None, option(GROUPS, "--comparisons", "for hybrid: compare the N likeliest pairs at most", "N")
+        int | None,
+        option(GROUPS, "--comparisons", "for hybrid: make N comparisons at most; fewer make more groups", "N"),
     ] = None
 
 

@@ -83,16 +83,12 @@ def classify(
     threshold: float,
     lower: float | None = None,
     upper: float | None = None,
-    comparisons: int | None = None,
 ) -> Borderline:
     """Return every pair as decided by noisy vectors, or as borderline.
 
-    `lower` and `upper` replace the limits derived for each pair, on their side, for every pair. Of the borderline
-    pairs the `comparisons` with the highest rank stay borderline, of equal ones the first; the others become "no".
+    `lower` and `upper` replace the limits derived for each pair, on their side, for every pair.
     """
     _require_order(threshold, lower, upper)
-    if comparisons is not None and comparisons < 0:
-        raise InvalidInput(f"the number of comparisons must be at least 0, got {comparisons}")
     require_comparable(vectors.owners)
     estimates = _Estimates.of(vectors, threshold)
     state = np.zeros((vectors.owners, vectors.owners), dtype=np.uint8)
@@ -104,8 +100,6 @@ def classify(
         decided[weights > (threshold + reach if upper is None else upper)] = YES
         state[start:stop, start:] = np.triu(decided, k=1)
         rank[start:stop, start:] = np.triu(ranks, k=1)
-    if comparisons is not None:
-        _keep_best(state, rank, comparisons)
     return Borderline(_mirrored(state), _mirrored(rank))
 
 
@@ -164,21 +158,6 @@ class _Estimates:
 
 def _outer(numbers: Floats, start: int, stop: int) -> Floats:
     return numbers[start:stop, None] * numbers[None, start:]
-
-
-def _keep_best(state: States, rank: Ranks, comparisons: int) -> None:
-    """Turn all but the best-ranked ASK of an upper triangle into NO."""
-    borderline = state == ASK
-    ranks = rank[borderline]
-    if comparisons >= len(ranks):
-        return
-    kept = np.zeros(len(ranks), dtype=np.bool_)
-    if comparisons > 0:
-        last = np.partition(ranks, len(ranks) - comparisons)[len(ranks) - comparisons]
-        kept = ranks > last
-        # Boolean selection reads row by row, so the first of equal pairs are those with the smallest (i, j).
-        kept[np.flatnonzero(ranks == last)[: comparisons - np.count_nonzero(kept)]] = True
-    state[borderline] = np.where(kept, np.uint8(ASK), np.uint8(NO))
 
 
 def _mirrored(triangle: Table) -> Table:

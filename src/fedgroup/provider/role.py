@@ -63,14 +63,13 @@ class Provider:
         if vectors is None:
             doubts = ask_all(owners)
         else:
-            doubts = classify(
-                vectors,
-                threshold=settings.threshold,
-                lower=settings.lower,
-                upper=settings.upper,
-                comparisons=settings.comparisons,
-            )
-        found = group_lazily(doubts, lambda i, j: bool(opened(*compare(i, j))[0]), limits=settings.limits)
+            doubts = classify(vectors, threshold=settings.threshold, lower=settings.lower, upper=settings.upper)
+        found = group_lazily(
+            doubts,
+            lambda i, j: bool(opened(*compare(i, j))[0]),
+            limits=settings.limits,
+            comparisons=settings.comparisons,
+        )
         revealed = found.revealed_per_owner
         told = {
             "comparisons": found.comparisons,
@@ -139,8 +138,6 @@ def _graph_on_gpu(vectors: NoisyVectors, settings: GroupingSettings) -> Similari
 
 
 def _compared_notes(settings: GroupingSettings, notes: tuple[str, ...]) -> tuple[str, ...]:
-    if settings.comparisons is not None:
-        notes = (f"only the {settings.comparisons:,} likeliest pairs in doubt could be compared; the others are a no",)
     if settings.lower is None and settings.upper is None:
         return notes
     return (*notes, "explicit limits decide pairs without regard to how much noise is in them")
