@@ -35,6 +35,14 @@ def test_a_noisy_graph_tells_its_edges_pairs_estimate_and_algorithm(fedgroup, ci
     assert (facts["grid"], facts["threshold"]) == ("4x3", 0.5)
 
 
+def test_likely_groups_tell_what_was_allowed_and_what_is_expected(fedgroup, city):
+    told = ("group", city, "--epsilon", 2, "--graph", "likely", "--misplaced", 0.05)
+    facts = fedgroup(*told, "--json").json
+    assert set(facts) == FACTS | {"misplaced_target", "misplaced_expected"}
+    assert 0 <= facts["misplaced_expected"] <= facts["misplaced_target"] == 0.05
+    assert "% expected, 5.0% allowed" in fedgroup(*told).out
+
+
 def test_the_exact_graph_costs_nothing_and_is_not_private(fedgroup, city, ledger, spent):
     facts = fedgroup("group", city, "--graph", "exact", "--algorithm", "dsatur", "--ledger", ledger, "--json").json
     assert (facts["epsilon"], facts["private"], spent()) == (0, False, 0)

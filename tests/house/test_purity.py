@@ -15,6 +15,7 @@ CORE = ("owner", "provider", "user", "privacy", "messages", "space", "epsilon.py
 OUTSIDE = {"open", "print", "input", "exec", "eval", "breakpoint"}
 
 EXPERIMENTAL = ("data", "evaluation", "experiments")
+MADE_UP = {"provider/placing.py": "owners that a model is tried on, the same every time: they hide nobody"}
 ENTROPY = {
     "privacy/noise.py": "noise",
     "secure/similarity.py": "a session's keys",
@@ -85,7 +86,7 @@ def test_every_room_of_the_core_is_there():
 
 @pytest.mark.parametrize("path", modules(), ids=named)
 def test_weak_randomness_stays_in_data_evaluation_and_experiments(path):
-    if named(path).split("/")[0] not in EXPERIMENTAL:
+    if named(path).split("/")[0] not in EXPERIMENTAL and named(path) not in MADE_UP:
         assert not uses(path, "random", "numpy.random")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,8 @@ from fedgroup.evaluation.shares import judge
 from fedgroup.messages import NoisyVectors
 from fedgroup.privacy.noise import SeededNoise
 from fedgroup.provider.grouping.limits import Limits
-from fedgroup.provider.profiles import likely_cells, profiles_of
+from fedgroup.provider.placing import likely_cells
+from fedgroup.provider.profiles import belonging, profiles_of
 from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.space import Box, PublicMap
@@ -21,6 +23,8 @@ from fedgroup.space import Box, PublicMap
 GRID = PublicMap(Box(0, 0, 5, 5)).grid(5, 5)
 EPSILON = Epsilon.of(0.3)
 SCALE = Fraction(10, 3)
+
+World = Callable[..., np.ndarray]
 
 
 def exact_vectors(owners: int, *, seed: int = 0) -> np.ndarray:
@@ -43,12 +47,34 @@ def misplaced_and_groups(vectors: NoisyVectors, exact: np.ndarray, **settings: o
     return judge(grouping.partition, exact, threshold=0.5).misplaced_share, grouping.partition.groups
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("target", [0.01, 0.05])
-def test_about_as_many_owners_are_misplaced_as_were_allowed(target: float, seed: int) -> None:
-    exact = exact_vectors(1_500, seed=seed)
-    found, _ = misplaced_and_groups(noisy(exact, seed=seed + 10), exact, graph="likely", misplaced=target)
-    assert found <= 1.5 * target
+def scattered_vectors(owners: int, *, seed: int = 0) -> np.ndarray:
+    """Heavy owners live in three cells; of the light ones a third live in cells where hardly a heavy one does."""
+    rng = np.random.default_rng(seed)
+    home = rng.choice([3, 12, 17], p=[0.5, 0.3, 0.2], size=owners)
+    heavy = rng.random(owners) < 0.4
+    home = np.where(~heavy & (rng.random(owners) < 1 / 3), rng.integers(0, 25, owners), home)
+    sizes = np.where(heavy, rng.integers(60, 120, owners), rng.integers(10, 25, owners))
+    shares = np.full((owners, 25), 0.3 / 24)
+    shares[np.arange(owners), home] = 0.7
+    return rng.multinomial(sizes, shares).astype(np.int32)
+
+
+def mean_misplaced(world: World, target: float) -> float:
+    found = []
+    for seed in range(5):
+        exact = world(600, seed=seed)
+        found.append(misplaced_and_groups(noisy(exact, seed=seed + 10), exact, graph="likely", misplaced=target)[0])
+    return float(np.mean(found))
+
+
+@pytest.mark.parametrize("target", [0.01, 0.02, 0.05])
+def test_no_more_owners_are_misplaced_on_average_than_were_allowed(target: float) -> None:
+    assert mean_misplaced(exact_vectors, target) <= target
+
+
+@pytest.mark.parametrize("target", [0.02, 0.05])
+def test_light_owners_that_live_elsewhere_are_hardly_placed_with_heavy_ones(target: float) -> None:
+    assert mean_misplaced(scattered_vectors, target) <= 1.25 * target
 
 
 def test_light_owners_are_placed_that_the_top_cell_leaves_alone() -> None:
@@ -56,25 +82,50 @@ def test_light_owners_are_placed_that_the_top_cell_leaves_alone() -> None:
     vectors = noisy(exact)
     likely = misplaced_and_groups(vectors, exact, graph="likely", misplaced=0.02)
     topcell = misplaced_and_groups(vectors, exact, graph="topcell", false_cells=0.1)
-    assert likely[0] <= 0.03
+    assert likely[0] <= 0.02
     assert likely[1] < topcell[1] / 2
 
 
 def test_the_surest_are_placed_first() -> None:
     vectors = noisy(exact_vectors(400))
-    few, many = (likely_cells(vectors, false_cells=0.1, threshold=0.5, misplaced=share) for share in (0.005, 0.05))
+    few, many = (likely_cells(vectors, false_cells=0.1, threshold=0.5, misplaced=share).cell for share in (0.005, 0.05))
     assert 0 < (few >= 0).sum() < (many >= 0).sum()
     assert (many[few >= 0] == few[few >= 0]).all()
 
 
 def test_nobody_is_placed_where_nobody_stands_out() -> None:
     vectors = noisy(np.zeros((50, 25), dtype=np.int32), seed=3)
-    cells = likely_cells(vectors, false_cells=1e-6, threshold=0.5, misplaced=0.02)
-    assert (cells == -1).all()
+    placed = likely_cells(vectors, false_cells=1e-6, threshold=0.5, misplaced=0.02)
+    assert (placed.cell == -1).all()
+    assert placed.expected == 0
 
 
 def test_no_owner_at_all_is_fine() -> None:
-    assert len(likely_cells(noisy(np.zeros((0, 25), dtype=np.int32)), false_cells=1, threshold=0.5, misplaced=1)) == 0
+    nobody = noisy(np.zeros((0, 25), dtype=np.int32))
+    assert len(likely_cells(nobody, false_cells=1, threshold=0.5, misplaced=1).cell) == 0
+
+
+def test_one_profile_alone_is_enough() -> None:
+    exact = np.zeros((3, 25), dtype=np.int32)
+    exact[0, 3] = 500
+    placed = likely_cells(noisy(exact), false_cells=1e-3, threshold=0.5, misplaced=1)
+    assert placed.cell[0] == 3
+    assert 0 <= placed.expected <= 1
+
+
+def test_equal_vectors_give_equal_groups() -> None:
+    vectors = noisy(exact_vectors(300))
+    first, second = (likely_cells(vectors, false_cells=0.1, threshold=0.5, misplaced=0.02) for _ in range(2))
+    assert (first.cell.tolist(), first.expected) == (second.cell.tolist(), second.expected)
+
+
+def test_a_profile_likely_belongs_where_most_are_similar_and_never_where_nobody_is() -> None:
+    exact = np.zeros((9, 25), dtype=np.int32)
+    exact[:8, 3], exact[8, 4], exact[8, 3] = 300, 300, 100
+    chances = belonging(profiles_of(NoisyVectors(exact.astype(np.int16), GRID, SCALE, EPSILON), 0.1), 25, 0.5)
+    assert chances[0, 3] > 0.95
+    assert chances[0, 4] < 0.5 < chances[8, 4] < chances[0, 3]
+    assert (chances[:, [0, 24]] == 0).all()
 
 
 def test_profiles_are_shares_of_cells_above_tau() -> None:
@@ -93,9 +144,10 @@ def test_limits_hold() -> None:
     assert Provider().group(noisy(exact_vectors(300)), settings, private=True).partition.sizes.max() == 7
 
 
-def test_the_plan_says_what_was_allowed() -> None:
+def test_the_plan_says_what_was_allowed_and_what_is_expected() -> None:
     grouping = Provider().group(noisy(exact_vectors(100)), GroupingSettings(graph="likely"), private=True)
     assert (grouping.settings["graph"], grouping.settings["misplaced"], grouping.epsilon) == ("likely", 0.02, EPSILON)
+    assert 0 < grouping.settings["misplaced_expected"] <= 0.02
     assert grouping.private
     assert "epsilon-DP" in grouping.guarantee
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -147,10 +148,18 @@ def _facts(plan: Plan, *, private: bool, seconds: float) -> dict[str, Any]:
         "pairs": None if plan.grouping.edges is None else owners * (owners - 1) // 2,
         "epsilon": plan.epsilon,
         **{name: settings.get(name) for name in ("graph", "estimate", "algorithm", "grid", "threshold", "domain")},
+        **_misplaced(settings),
         "guarantee": plan.guarantee,
         "private": private,
         "seconds": seconds,
     }
+
+
+def _misplaced(settings: Mapping[str, Any]) -> dict[str, float]:
+    """Return the share of owners that may be in a wrong group and the share expected there, of likely groups."""
+    if "misplaced_expected" not in settings:
+        return {}
+    return {"misplaced_target": settings["misplaced"], "misplaced_expected": settings["misplaced_expected"]}
 
 
 def _say(facts: dict[str, Any], plan: Plan, out: Path | None, *, as_json: bool) -> None:
@@ -162,6 +171,9 @@ def _say(facts: dict[str, Any], plan: Plan, out: Path | None, *, as_json: bool) 
         return
     owners, groups = several(facts["owners"], "owner"), several(facts["groups"], "group")
     result.print(f"{owners} in {groups}, the largest of {facts['largest_group']:,}")
+    if "misplaced_expected" in facts:
+        target, expected = facts["misplaced_target"], facts["misplaced_expected"]
+        result.print(f"owners in a wrong group: {expected:.1%} expected, {target:.1%} allowed")
     if "false_pair_share" in facts:
         pairs, owners, strangers = (facts[f"{name}_share"] for name in ("false_pair", "misplaced", "stranger"))
         result.print(f"false pairs {pairs:.1%}, misplaced owners {owners:.1%}, owners among strangers {strangers:.1%}")

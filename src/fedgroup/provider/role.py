@@ -15,7 +15,7 @@ from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.grouping import partition_graph
 from fedgroup.provider.grouping.topcell import partition_by_cell
 from fedgroup.provider.lazy_grouping import group_lazily
-from fedgroup.provider.profiles import likely_cells
+from fedgroup.provider.placing import likely_cells
 from fedgroup.provider.settings import PLACED, GroupingSettings
 from fedgroup.provider.similarity import noisy_graph, smallest_kept_cell, top_cells
 from fedgroup.secure.masking import sums_of_masked
@@ -45,8 +45,9 @@ class Provider:
         if settings.graph == "exact":
             raise InvalidInput("the exact graph needs exact vectors, which a provider never sees; it is for evaluation")
         if settings.graph in PLACED:
-            partition = partition_by_cell(_cells(vectors, settings), limits=settings.limits)
-            return Grouping(partition, settings.facts(), vectors.epsilon, _stated(private), private)
+            cells, told = _cells(vectors, settings)
+            partition = partition_by_cell(cells, limits=settings.limits)
+            return Grouping(partition, settings.facts() | told, vectors.epsilon, _stated(private), private)
         graph = (join or joined_here)(vectors, settings)
         grouped = partition_graph(graph, algorithm=settings.algorithm or "greedy", limits=settings.limits)
         return Grouping(
@@ -117,13 +118,14 @@ def joined_here(vectors: NoisyVectors, settings: GroupingSettings) -> Similarity
     )
 
 
-def _cells(vectors: NoisyVectors, settings: GroupingSettings) -> npt.NDArray[np.int64]:
-    """Return the cell that each owner is placed by; -1: alone."""
+def _cells(vectors: NoisyVectors, settings: GroupingSettings) -> tuple[npt.NDArray[np.int64], dict[str, float]]:
+    """Return the cell that each owner is placed by, -1: alone; and what is to be told of it."""
     if settings.graph == "topcell":
-        return top_cells(vectors, settings.false_cells)
-    return likely_cells(
+        return top_cells(vectors, settings.false_cells), {}
+    placed = likely_cells(
         vectors, false_cells=settings.false_cells, threshold=settings.threshold, misplaced=settings.misplaced
     )
+    return placed.cell, {"misplaced_expected": placed.expected}
 
 
 def _graph_on_gpu(vectors: NoisyVectors, settings: GroupingSettings) -> SimilarityGraph:

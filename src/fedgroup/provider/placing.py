@@ -1,0 +1,164 @@
+"""How likely an owner's records lie mostly where those of a group do: light owners placed by what heavy ones are like.
+
+Any owner's exact vector is taken to be one of the federation's profiles times one of a range of sizes, with
+probabilities learnt from the noisy vectors themselves (empirical Bayes), and its noisy vector then tells how likely
+each of them is. Such a model is too sure of itself: real owners are like no profile exactly. So it is tried on owners
+made up by itself, placed without the profile they were made from, and doubts are scaled to what goes wrong there.
+
+All of this is post-processing of released vectors, so it costs nothing; where the model is wrong, owners are placed
+worse, never less privately.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from fedgroup.messages import NoisyVectors
+from fedgroup.provider.profiles import Floats, Ints, Profiles, belonging, profiles_of
+from fedgroup.provider.similarity import smallest_kept_cell
+
+_SAMPLE = 2_000
+"""How many owners the probabilities of profiles and sizes are learnt from."""
+_ROUNDS = 20
+_SIZES = np.unique(np.rint(np.geomspace(1, 2_000, 28)))
+_CHUNK = 1 << 22
+_NOTHING = 1e-300
+_TRIED = 1_000
+"""How many made-up owners the model is tried on."""
+_MARGIN = 1.5
+"""How many standard deviations more than went wrong with them are taken to go wrong with real owners."""
+_SEED = 7
+"""Made-up owners are the same every time, so that equal noisy vectors give equal groups; they hide nobody."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """The cell each owner is placed in, -1 for those left out, and the share of all owners expected to be misplaced."""
+
+    cell: Ints
+    expected: float
+
+
+def likely_cells(vectors: NoisyVectors, *, false_cells: float, threshold: float, misplaced: float) -> Placed:
+    """Return the cell whose owners each owner is likeliest similar to.
+
+    As many as possible are placed, the surest first, while the share of all owners expected to be dissimilar to half
+    of those in their cell stays within `misplaced`.
+    """
+    cell = np.full(vectors.owners, -1, dtype=np.int64)
+    profiles = profiles_of(vectors, false_cells)
+    if not len(profiles):
+        return Placed(cell, 0.0)
+    model = _Model(vectors, profiles, false_cells=false_cells, threshold=threshold)
+    best, doubt = model.places(vectors.values)
+    surest = np.argsort(doubt, kind="stable")
+    wrong = _expected_wrong(doubt[surest], *model.tried())
+    count = int(np.searchsorted(wrong, misplaced * vectors.owners, side="right"))
+    placed = surest[:count]
+    cell[placed] = best[placed]
+    return Placed(cell, float(wrong[count - 1]) / vectors.owners if count else 0.0)
+
+
+def _expected_wrong(doubts: Floats, tried: Floats, wrong: Floats) -> Floats:
+    """Return how many of the surest owners are expected to be misplaced, for every number of them.
+
+    `doubts` ascend. They are scaled by what went wrong with made-up owners that were as sure, over what the model
+    expected of them: some standard deviations more than went wrong, since a trial has its luck, and one owner more
+    on both sides, since few of them say little.
+    """
+    order = np.argsort(tried, kind="stable")
+    as_sure = np.searchsorted(tried[order], doubts, side="right")
+    went, expected = (np.concatenate(([0.0], np.cumsum(some[order])))[as_sure] for some in (wrong, tried))
+    scaled = np.cumsum(doubts) * (went + _MARGIN * np.sqrt(went) + 1) / (expected + 1)
+    return np.maximum.accumulate(scaled)
+
+
+class _Model:
+    """What is known of the owners of a federation: their profiles, and how probable each profile and size is."""
+
+    def __init__(self, vectors: NoisyVectors, profiles: Profiles, *, false_cells: float, threshold: float) -> None:
+        self._profiles = profiles
+        self._cells = vectors.grid.cells
+        self._scale = float(vectors.scale)
+        self._means = profiles.share[:, None] * _SIZES
+        self._belonging = belonging(profiles, self._cells, threshold)
+        self._prior = self._learnt(vectors.values)
+        self._tau = smallest_kept_cell(vectors.scale, self._cells, false_cells)
+        self._known = len(profiles) / np.count_nonzero(self._stands_out(vectors.values))
+
+    def places(self, values: npt.NDArray[Any], without: Ints | None = None) -> tuple[Ints, Floats]:
+        """Return each owner's likeliest cell and the doubt in it; `without`: the profile left out for it, -1: none."""
+        cell, chance = np.empty(len(values), dtype=np.int64), np.empty(len(values))
+        rows = max(1, _CHUNK // self._prior.size)
+        for start in range(0, len(values), rows):
+            part = slice(start, start + rows)
+            likelihood = self._likelihoods(values[part], None if without is None else without[part])
+            posterior = np.einsum("iks,ks->ik", likelihood, self._prior)
+            # An owner like no profile at all belongs nowhere.
+            posterior /= np.maximum(posterior.sum(axis=1), _NOTHING)[:, None]
+            chances = posterior @ self._belonging
+            cell[part], chance[part] = chances.argmax(axis=1), chances.max(axis=1)
+        return cell, np.maximum(1 - chance, 0.0)
+
+    def tried(self) -> tuple[Floats, Floats]:
+        """Return the doubts in made-up owners, and how likely each is misplaced, by the profile it was made from.
+
+        That profile is left out, since no real owner has it; but one that stands out of the noise may be a profile.
+        """
+        rng = np.random.default_rng(_SEED)
+        drawn = rng.choice(self._prior.size, _TRIED, p=self._prior.ravel() / self._prior.sum())
+        profile, size = np.divmod(drawn, len(_SIZES))
+        exact = rng.multinomial(_SIZES[size].astype(np.int64), self._profiles.dense(self._cells)[profile])
+        less = -math.expm1(-1 / self._scale)
+        values = exact + rng.geometric(less, exact.shape) - rng.geometric(less, exact.shape)
+        has_own = self._stands_out(values) & (rng.random(_TRIED) < self._known)
+        cell, doubt = self.places(values, np.where(has_own | (len(self._profiles) == 1), -1, profile))
+        return doubt, 1 - self._belonging[profile, cell]
+
+    def _stands_out(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Tell whose largest cell is above tau."""
+        out: npt.NDArray[np.bool_] = values.max(axis=1) >= self._tau
+        return out
+
+    def _learnt(self, values: npt.NDArray[Any]) -> Floats:
+        """Return the probability of each profile and size, by expectation maximisation over a sample of owners."""
+        sample = np.linspace(0, len(values) - 1, min(len(values), _SAMPLE)).astype(np.int64)
+        shape = len(self._profiles), len(_SIZES)
+        likelihood = self._likelihoods(values[sample]).reshape(len(sample), -1)
+        prior: Floats = np.full(shape, 1 / (shape[0] * shape[1]))
+        for _ in range(_ROUNDS):
+            flat = prior.ravel()
+            joint = ((1 / (likelihood @ flat)) @ likelihood * flat / len(sample)).reshape(shape)
+            prior = joint.sum(axis=1)[:, None] * joint.sum(axis=0)
+        return prior
+
+    def _likelihoods(self, values: npt.NDArray[Any], without: Ints | None = None) -> Floats:
+        """Return for each owner, profile and size how likely the noise is that is left, relative to the likeliest."""
+        profiles = self._profiles
+        logs = _log_likelihoods(values.astype(np.float64), profiles.start, profiles.cell, self._means, self._scale)
+        if without is not None:
+            left_out = np.flatnonzero(without >= 0)
+            logs[left_out, without[left_out]] = -np.inf
+        logs -= logs.max(axis=(1, 2))[:, None, None]
+        likelihood: Floats = np.exp(logs, out=logs)
+        return likelihood
+
+
+@numba.njit(cache=True)
+def _log_likelihoods(noisy: Floats, start: Ints, cell: npt.NDArray[np.int32], means: Floats, scale: float) -> Floats:
+    """Return minus the noise left in the cells of a profile, in scales, beyond what is left without the profile."""
+    sizes = means.shape[1]
+    logs = np.zeros((len(noisy), len(start) - 1, sizes))
+    for i in range(len(noisy)):
+        for k in range(len(start) - 1):
+            for at in range(start[k], start[k + 1]):
+                value = noisy[i, cell[at]]
+                for s in range(sizes):
+                    logs[i, k, s] += (abs(value) - abs(value - means[at, s])) / scale
+    return logs
