@@ -11,7 +11,7 @@ import pytest
 import fedgroup
 
 SOURCE = Path(fedgroup.__file__).parent
-CORE = ("owner", "provider", "user", "privacy", "messages", "space", "epsilon.py", "errors.py")
+CORE = ("owner", "provider", "user", "privacy", "messages", "space", "epsilon.py", "given.py", "errors.py")
 OUTSIDE = {"open", "print", "input", "exec", "eval", "breakpoint"}
 
 EXPERIMENTAL = ("data", "evaluation", "experiments")

@@ -15,6 +15,7 @@ from fedgroup.cli import (
     bench,
     brokers,
     certificates,
+    check,
     demo,
     experiment,
     group,
@@ -60,6 +61,7 @@ app = typer.Typer(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
     "synthesize": synthesize.synthesize,
+    "check": check.check,
     "index": index.index,
     "group": group.group,
     "count": query.count,

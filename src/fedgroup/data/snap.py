@@ -19,9 +19,19 @@ def read_checkins(file: TableFile) -> pa.Table:
     The published files hold check-ins without one. They are left out one by one, which costs no privacy: refusing
     the file would tell of them.
     """
+    return on_earth(all_checkins(file))
+
+
+def on_earth(checkins: pa.Table) -> pa.Table:
+    """Return the check-ins that have a place."""
+    return checkins.filter(pc.and_(_within(checkins["latitude"], 90), _within(checkins["longitude"], 180)))
+
+
+def all_checkins(file: TableFile) -> pa.Table:
+    """Return the check-ins, with a place or without."""
     try:
         with file.stream() as stream:
-            checkins = pa_csv.read_csv(
+            return pa_csv.read_csv(
                 stream,
                 read_options=pa_csv.ReadOptions(column_names=_COLUMNS),
                 parse_options=pa_csv.ParseOptions(delimiter="\t", quote_char=False),
@@ -30,7 +40,6 @@ def read_checkins(file: TableFile) -> pa.Table:
     except (pa.ArrowException, OSError, ValueError):
         expected = "user, ISO time, latitude, longitude, place, separated by tabs"
         raise InvalidInput(f"{file.path} is damaged or is not a SNAP check-in file ({expected})") from None
-    return checkins.filter(pc.and_(_within(checkins["latitude"], 90), _within(checkins["longitude"], 180)))
 
 
 def _within(degrees: pa.ChunkedArray, limit: int) -> pa.ChunkedArray:

@@ -19,8 +19,8 @@ from fedgroup.given import path_like
 
 Kind = Literal["parquet", "csv", "text"]
 
-_PARQUET = b"PAR1"
-_GZIP = b"\x1f\x8b"
+PARQUET = b"PAR1"
+GZIP = b"\x1f\x8b"
 _KINDS: dict[str, Kind] = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".txt": "text", "": "text"}
 _SHAPES = {".gpkg", ".geojson", ".shp", ".fgb", ".kml"}
 
@@ -75,7 +75,8 @@ class TableFile:
         try:
             yield
         except (pa.ArrowException, OSError, ValueError):
-            raise InvalidInput(f"{self.path} is damaged or is not {self.described}") from None
+            told = "'fedgroup check' tells its owner more"
+            raise InvalidInput(f"{self.path} is damaged or is not {self.described}; {told}") from None
 
     def _parquet_schema(self) -> pa.Schema:
         with pq.ParquetFile(self.path) as file:
@@ -87,8 +88,10 @@ class TableFile:
 
     def _require_usable(self, names: Sequence[str]) -> None:
         # the first row of a file without a header is a record, and a sentence that lists the columns would quote it
-        if self.kind == "csv" and any(_is_number(name) for name in names):
+        if self.kind == "csv" and any(is_number_text(name) for name in names):
             raise InvalidInput(f"{self.path} has no header row; put the names of the columns in its first row")
+        if self.kind == "csv" and "" in names:
+            raise InvalidInput(f"{self.path} has a column without a name; name it, or leave it out")
         if len(set(names)) < len(names):
             raise InvalidInput(f"{self.path} has two columns of the same name; rename one")
 
@@ -96,12 +99,10 @@ class TableFile:
 def table_file(path: str | os.PathLike[str]) -> TableFile:
     """Return the file at `path`, its kind told by its first bytes or else by its name."""
     place = Path(path_like(path, name="a file of records, owners or groups"))
-    start = _first_bytes(place)
+    start = first_bytes(place)
     suffix = place.suffix.lower()
-    gzipped = suffix == ".gz" or start.startswith(_GZIP)
-    kind = (
-        "parquet" if start == _PARQUET else _KINDS.get(Path(place.stem).suffix.lower() if suffix == ".gz" else suffix)
-    )
+    gzipped = suffix == ".gz" or start.startswith(GZIP)
+    kind = "parquet" if start == PARQUET else _KINDS.get(Path(place.stem).suffix.lower() if suffix == ".gz" else suffix)
     if suffix in _SHAPES:
         raise InvalidInput(f"{place} holds shapes: load it with geopandas (extra [frames]) and use Records.from_frame")
     if kind is None or (kind == "text" and not suffix and not gzipped):
@@ -109,7 +110,8 @@ def table_file(path: str | os.PathLike[str]) -> TableFile:
     return TableFile(place, kind=kind, gzipped=gzipped and kind != "parquet")
 
 
-def _first_bytes(place: Path) -> bytes:
+def first_bytes(place: Path) -> bytes:
+    """Return the first four bytes of a file that can be opened and is not empty."""
     if place.is_dir():
         raise InvalidInput(f"{place} is a folder; give one file")
     try:
@@ -124,9 +126,10 @@ def _first_bytes(place: Path) -> bytes:
     return start
 
 
-def _is_number(text: str) -> bool:
+def is_number_text(text: str) -> bool:
+    """Tell whether a text is a number, which the name of a column is not."""
     try:
         float(text)
     except ValueError:
-        return not text
+        return False
     return True

@@ -15,6 +15,10 @@ _TIME = ("time", "t", "timestamp", "datetime", "when")
 _DEGREES = {"lon", "lng", "long", "longitude", "lat", "latitude"}
 
 
+USUAL = {"owner": _OWNER, "x": _X, "y": _Y, "time": _TIME}
+"""The names that columns of each role usually have, the likeliest first."""
+
+
 @dataclass(frozen=True)
 class Columns:
     """The names of the columns that hold the owner, the place and the time; one owner's own table may name none."""
@@ -49,29 +53,39 @@ def choose_columns(
         if not (asked is None or isinstance(asked, str)):
             raise InvalidInput(f"{role} is the name of a column, got {written(asked)}")
     yes_or_no(planar, name="planar")
-    chosen_x = points or _pick(names, x, _X, "x")
-    chosen_y = points or _pick(names, y, _Y, "y")
-    lonlat = {chosen_x.lower(), chosen_y.lower()} <= _DEGREES and not planar
+    chosen_x = points or _pick(names, x, "x")
+    chosen_y = points or _pick(names, y, "y")
+    lonlat = are_degrees(chosen_x, chosen_y) and not planar
     return Columns(
-        owner=_find(names, _OWNER) if alone else _pick(names, owner, _OWNER, "owner"),
+        owner=_found(names, "owner") if alone else _pick(names, owner, "owner"),
         x=chosen_x,
         y=chosen_y,
         lonlat=lonlat,
-        time=_find(names, _TIME) if time is None else _pick(names, time, _TIME, "time"),
+        time=_found(names, "time") if time is None else _pick(names, time, "time"),
     )
 
 
-def _pick(names: Sequence[str], asked: str | None, usual: Sequence[str], role: str) -> str:
-    found = _find(names, usual) if asked is None else asked if asked in names else None
+def are_degrees(x: str, y: str) -> bool:
+    """Tell by their names whether two columns are longitude and latitude."""
+    return {x.lower(), y.lower()} <= _DEGREES
+
+
+def candidates(names: Sequence[str], role: str) -> list[str]:
+    """Return the columns that by their names could have a role, the likeliest first."""
+    by_lower = {name.lower(): name for name in reversed(names)}
+    return [by_lower[name] for name in USUAL[role] if name in by_lower]
+
+
+def _pick(names: Sequence[str], asked: str | None, role: str) -> str:
+    found = _found(names, role) if asked is None else asked if asked in names else None
     if found is None:
         missing = f"no {role} column was found" if asked is None else f"there is no column {asked!r}"
         # Names that mean nothing to us may be the first record of a file without a header row.
-        known = any(_find(names, names_of_role) for names_of_role in (_OWNER, _X, _Y, _TIME))
+        known = any(candidates(names, each) for each in USUAL)
         shown = f"the columns are: {', '.join(names)}" if known else "no usual name is among the columns"
         raise InvalidInput(f"{missing}; {shown}; name one with --{role} or {role}=")
     return found
 
 
-def _find(names: Sequence[str], usual: Sequence[str]) -> str | None:
-    by_lower = {name.lower(): name for name in reversed(names)}
-    return next((by_lower[name] for name in usual if name in by_lower), None)
+def _found(names: Sequence[str], role: str) -> str | None:
+    return next(iter(candidates(names, role)), None)
