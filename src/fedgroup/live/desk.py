@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, get_args
 
 from fedgroup.errors import FedgroupError, ProtocolViolation
-from fedgroup.live.replies import Replies, Switchboard
-from fedgroup.messages.asked import Agreed
+from fedgroup.live.balances import Balances
+from fedgroup.live.replies import MOMENT_S, Replies, Switchboard
+from fedgroup.messages.asked import Agreed, Balance
+from fedgroup.messages.limits import ID_BYTES
 from fedgroup.messages.live import FromOwner
-from fedgroup.messages.said import Presence
+from fedgroup.messages.said import Left, Presence
 
 log = logging.getLogger("fedgroup.provider")
 
@@ -56,6 +59,8 @@ class Desk:
         self.certificates: dict[str, bytes] = {}
         self.arrivals: dict[str, int] = {}
         self.differing: set[str] = set()
+        self.balances = Balances()
+        self._requests = itertools.count(1)
         self.refused_messages = 0
 
     @property
@@ -64,6 +69,11 @@ class Desk:
         if time.monotonic() - self._looked_at >= _LOOK_AGAIN_S:
             self._look_again()
         return set(self.certificates)
+
+    @property
+    def known(self) -> Mapping[str, bytes]:
+        """The last certificates of everybody who was here since this desk began."""
+        return self._known
 
     def away(self, also: Iterable[str] = ()) -> set[str]:
         """Return the owners that were here since this desk began, and `also` these, that are not here now.
@@ -87,6 +97,8 @@ class Desk:
                 if isinstance(message, Presence):
                     await self._note_presence(owner, message)
                 else:
+                    if isinstance(message, Left):
+                        self.balances.note_told(owner, message.nano)
                     self._board.deliver(owner, message)
             except FedgroupError:
                 self.refused_messages += 1
@@ -101,6 +113,8 @@ class Desk:
         elif presence.here:
             self._shown[owner] = presence.certificate
             self._admit(owner)
+            self.balances.note_told(owner, None)
+            await self.tell({owner: self._balance()})
         else:
             self._shown.pop(owner, None)
             self._dismiss(owner)
@@ -172,6 +186,18 @@ class Desk:
             await replies.wait(seconds)
         self._quiet |= replies.silent
         return replies
+
+    async def ask_balances(self) -> None:
+        """Ask those that tell what they have left now, and wait a moment; who is silent is thought no worse of."""
+        telling = self.balances.telling(self.present)
+        asked = self._balance()
+        with self._board.expecting(asked.round, (Left,), telling) as replies:
+            await self.tell(dict.fromkeys(telling, asked))
+            await replies.wait(MOMENT_S)
+
+    def _balance(self) -> Balance:
+        """Return the next request for what is left: nothing is released for it, so a number will do as its name."""
+        return Balance(next(self._requests).to_bytes(ID_BYTES, "big"))
 
     async def tell(self, messages: Mapping[str, Any]) -> None:
         """Send each owner its message, expecting nothing."""

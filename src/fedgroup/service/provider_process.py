@@ -55,7 +55,7 @@ async def serving(config: ProviderConfig, *, pages: PageSettings | None = None) 
     With `pages`, its map too, if the extra [page] is installed; that can be done once in a process.
     """
     async with running_provider(config) as running:
-        app = create_app(running.provider, running.state)
+        app = create_app(running.provider, running.state, expiries=running.expiries)
         sessions = None
         if pages is not None and pages_are_installed():
             sessions = add_pages(app, replace(pages, https=config.http.tls))

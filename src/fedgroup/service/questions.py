@@ -77,7 +77,7 @@ class Questions:
             left=float(user.left),
             affordable=query.epsilon <= user.left,
             private=True,
-            owners_left=self._provider.owners_left(query.epsilon),
+            owners_left=await self._provider.owners_left_now(query.epsilon),
         )
 
     async def regroup(self, user: User, asked: PlanAsked, *, key: str | None) -> Question:
