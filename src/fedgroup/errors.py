@@ -123,7 +123,8 @@ class TooFewHeard(FedgroupError):
     """Nobody was heard, or fewer members of a masked group than its noise needs; the round gave no answer.
 
     `refused` tells how many owners refused, by the reason they gave. `charged` is False if no owner paid anything, so
-    that whoever asked pays nothing either. `spent` tells that owners' budgets are why: later is no better.
+    that whoever asked pays nothing either. `spent` tells that owners' budgets are why: later is no better. `known_left`
+    says in words what is known of them.
     """
 
     exit_code = 75
@@ -136,12 +137,14 @@ class TooFewHeard(FedgroupError):
         refused: Mapping[str, int] | None = None,
         charged: bool = True,
         spent: bool = False,
+        known_left: str | None = None,
     ) -> None:
         self.heard = heard
         self.needed = needed
         self.refused = dict(refused or {})
         self.charged = charged
         self.spent = spent
+        self.known_left = known_left
         if spent:
             self.exit_code = BudgetExhausted.exit_code
         if needed > 1:
@@ -152,14 +155,24 @@ class TooFewHeard(FedgroupError):
             few = "no owner answered"
             advice = "ask differently, or later" if refused else "ask again later"
         if spent:
-            advice = "ask with a smaller epsilon, repeat an earlier question, or wait for the owners' next epoch"
+            advice = (
+                "ask with a smaller epsilon, or repeat an earlier question; budgets do not renew themselves: "
+                "an owner that wants to give more raises its cap or begins an epoch (fedgroup ledger FILE --new-epoch)"
+            )
         told = [refusals_in_words(self.refused)] if refused else []
-        super().__init__("; ".join([few, *told, *([] if charged else ["nothing was charged"]), advice]))
+        told += [] if charged else ["nothing was charged"]
+        told += [] if known_left is None else [known_left]
+        super().__init__("; ".join([few, *told, advice]))
+
+    def as_charged(self) -> TooFewHeard:
+        """Return the same of a question whose charge could not be given back."""
+        again = partial(TooFewHeard, heard=self.heard, needed=self.needed, refused=self.refused)
+        return again(charged=True, spent=self.spent, known_left=self.known_left)
 
     def __reduce__(self) -> tuple[Callable[[], TooFewHeard], tuple[()]]:
         """Survive the way back from a worker process with all facts."""
         again = partial(TooFewHeard, heard=self.heard, needed=self.needed, refused=self.refused)
-        return partial(again, charged=self.charged, spent=self.spent), ()
+        return partial(again, charged=self.charged, spent=self.spent, known_left=self.known_left), ()
 
 
 class ProtocolViolation(FedgroupError):

@@ -83,12 +83,23 @@ def test_the_authoritys_own_certificate_is_nobodys(trust, authority):
         trust().verify(authority.certificate.public_bytes(Encoding.DER))
 
 
-@pytest.mark.parametrize("shift", [timedelta(days=-10), timedelta(days=10)])
-def test_certificates_are_believed_in_their_time_only(authority, trust, shift):
-    issued = authority.issue(request_of(), days=3, at=now() + shift)
+@pytest.mark.parametrize(
+    ("begin", "told"),
+    [(timedelta(days=-10), r"'taxi-a' ran out on \d{4}-\d\d-\d\d; have"), (timedelta(days=10), "not valid yet")],
+)
+def test_certificates_are_believed_in_their_time_only_and_the_reason_is_told(authority, trust, begin, told):
+    issued = authority.issue(request_of(), days=3, at=now() + begin)
     authority.renew_list()
-    with pytest.raises(ProtocolViolation, match="not valid now"):
+    with pytest.raises(ProtocolViolation, match=told):
         trust().verify(issued.der)
+
+
+def test_that_the_authority_itself_ran_out_is_told_as_such(tmp_path, monkeypatch):
+    authority = Authority.create(tmp_path / "short", "taxis", days=5)
+    issued, known = authority.issue(request_of(), days=365), Trust.load(tmp_path / "short")
+    monkeypatch.setattr("fedgroup.identity.trust.now", lambda: now() + timedelta(days=6))
+    with pytest.raises(ProtocolViolation, match="ran out on"):
+        known.verify(issued.der)
 
 
 def test_revoked_certificates_are_not_believed(enrol, trust, authority):

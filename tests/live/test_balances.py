@@ -41,7 +41,7 @@ def test_who_pays_has_less_left_and_who_pays_what_it_refused_has_more_than_was_t
 def test_of_those_who_tell_the_lowest_and_the_median_are_shown_and_how_many_do_not() -> None:
     balances = Balances()
     for name, left in (("a", 5.0), ("b", 0.5), ("c", 2.0)):
-        balances.note_told(name, Epsilon.of(left))
+        balances.note_told(name, Epsilon.of(left).nano)
     known = balances.of(ALL, price=ONE)
     assert (known.telling, known.unknown, known.lowest, known.median) == (3, 1, 0.5, 2.0)
     assert left_in_words(known) == "owners have 0.5 left at least, 2 in the middle: 3 tell, 1 do not"

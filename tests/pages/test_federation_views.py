@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
 
+from fedgroup.live.expiry import Ending, Expiries
 from fedgroup.service.pages import federation_view
 from fedgroup.service.pages.federation_view import FederationViews
 
@@ -52,3 +54,16 @@ def test_a_view_is_drawn_anew_after_a_moment_and_after_a_change(drawn, now):
         return first, changed, await views.now("service")
 
     assert asyncio.run(story()) == ("view 1", "view 2", "view 3")
+
+
+def test_what_runs_out_within_30_days_is_shown_and_what_ran_out():
+    at = datetime(2026, 11, 1, tzinfo=UTC)
+    days = {"taxi-a": 20, "taxi-b": 200, "provider": 3, None: -1}
+    ends = [Ending(party, at + timedelta(days=left, hours=1)) for party, left in days.items()]
+    shown = federation_view._endings(Expiries(lambda: ends, clock=lambda: at))
+    assert shown == (
+        '<p class="fg-fault">The list of revocations ran out (2026-10-31).</p>'
+        '<p class="fg-fault">The certificate of provider runs out in 3 days (2026-11-04).</p>'
+        "<p>The certificate of taxi-a runs out in 20 days (2026-11-21).</p>"
+    )
+    assert "Nothing runs out" in federation_view._endings(Expiries(lambda: ends[1:2], clock=lambda: at))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,10 @@ def test_a_question_that_owners_budgets_do_not_cover_exits_3(running: Running, a
         code, out, err = ask("count", *WHERE, "--method", "dp", "--fresh", "--key", "spent")
         assert (code, out) == (3, "")
         assert "3 owners refused: the owner's budget does not cover it; nothing was charged" in " ".join(err.split())
-        assert "or wait for the owners' next epoch" in " ".join(err.split())
+        told = " ".join(err.split())
+        assert "what owners have left is unknown: no owner tells" in told
+        assert "budgets do not renew themselves" in told
+        assert "raises its cap or begins an epoch (fedgroup ledger FILE --new-epoch)" in told
         assert up.here.spent() == Epsilon.of(1)
 
 
@@ -160,6 +164,24 @@ def test_a_dry_run_tells_what_is_known_of_owners_budgets(running: Running, ask: 
         assert "2 of 3 refused this price before, for their budgets" in " ".join(out.split())
         cheaper = ("--near", "5,5", "--within", "3.2", "--epsilon", "0.4")
         assert "refused" not in ask("count", *cheaper, "--method", "dp", "--dry-run")[1]
+
+
+def test_a_dry_run_and_a_refusal_tell_what_owners_let_be_told(running: Running, ask: Any, tmp_path: Path) -> None:
+    with running(owners=3) as up:
+        up_file(tmp_path, up)
+        for name, cap in (("owner-0", 2.5), ("owner-1", 4.5)):
+            owner = up.here.city.owners[name]
+            owner.node.policy = replace(owner.node.policy, tell_left=True)
+            owner.ledger.set_cap(Epsilon.of(cap))
+        assert ask("count", *WHERE, "--method", "dp")[0] == 0
+        out = " ".join(ask("count", *WHERE, "--method", "dp", "--dry-run")[1].split())
+        assert "owners have 1.5 left at least, 2.5 in the middle: 2 tell, 1 do not" in out
+        up.here.city.owners["owner-1"].ledger.begin_epoch()
+        out = " ".join(ask("count", *WHERE, "--method", "dp", "--dry-run")[1].split())
+        assert "owners have 1.5 left at least, 3 in the middle" in out
+        spend_all(up, *up.here.city.owners)
+        code, _, err = ask("count", *WHERE, "--method", "dp", "--fresh")
+        assert (code, "owners have" in err) == (3, True)
 
 
 def test_notes_that_come_with_every_answer_stay_in_the_json(running: Running, ask: Any, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -179,6 +180,24 @@ def test_metrics_are_for_operators_and_this_machine(service: Service) -> None:
             for user, status in (("ann", 403), ("op", 200)):
                 bearer = {"Authorization": f"Bearer {here.tokens[user]}"}
                 assert (await far.get("/metrics", headers=bearer)).status_code == status
+
+    run(story())
+
+
+def test_metrics_tell_what_owners_let_be_told_of_their_budgets(service: Service, question: dict[str, Any]) -> None:
+    async def story() -> None:
+        async with service(3) as here, here.client() as ann, here.client(None) as local:
+            found = parsed((await local.get("/metrics")).text)
+            assert (found["fedgroup_owners_telling_left"], "fedgroup_owners_left_lowest" in found) == (0, False)
+            for cap, owner in enumerate(list(here.city.owners.values())[:2], start=3):
+                owner.node.policy = replace(owner.node.policy, tell_left=True)
+                owner.ledger.set_cap(Epsilon.of(cap))
+            await ann.post("/v1/queries", json=question | {"epsilon": 1, "method": "dp"})
+            while here.city.provider.owners_left(Epsilon.of(1)).telling < 2:
+                await asyncio.sleep(0)
+            found = parsed((await local.get("/metrics")).text)
+            told = [found[f"fedgroup_owners_{name}"] for name in ("telling_left", "left_lowest", "left_median")]
+            assert told == [2, 2.0, 2.5]
 
     run(story())
 

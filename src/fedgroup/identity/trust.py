@@ -53,7 +53,8 @@ class Trust:
         found = cls(place, _authority_in(place / AUTHORITY_FILE), list_in(place / REVOKED_FILE))
         found._read_at = read_at
         if not stale and found._ran_out(now()):
-            raise InvalidInput(f"{found.revoked_file} ran out; get the newest list from who holds the authority")
+            ended = "" if found.ends is None else f" on {found.ends:%Y-%m-%d}"
+            raise InvalidInput(f"{found.revoked_file} ran out{ended}; get the newest list from who holds the authority")
         return found
 
     @property
@@ -72,6 +73,11 @@ class Trust:
         return fingerprint(_key_of(self.authority).public_bytes_raw())
 
     @property
+    def ends(self) -> datetime | None:
+        """When the list of revocations runs out; nobody is believed then, nor where it does not say it."""
+        return self._end
+
+    @property
     def revoked(self) -> frozenset[int]:
         """The serial numbers on the list of revocations."""
         return self._revoked
@@ -88,8 +94,14 @@ class Trust:
         found = read_certificate(der)
         if found.federation != self.federation or found.role != role:
             raise ProtocolViolation(f"a certificate is not that of this federation's {role}")
-        if not found.not_before <= at <= min(found.not_after, self.authority.not_valid_after_utc):
-            raise ProtocolViolation(f"the certificate of {found.name!r} is not valid now")
+        if at < found.not_before:
+            raise ProtocolViolation(f"the certificate of {found.name!r} is not valid yet; is the clock right?")
+        if at > found.not_after:
+            ended = f"ran out on {found.not_after:%Y-%m-%d}"
+            raise ProtocolViolation(f"the certificate of {found.name!r} {ended}; have its request issued again")
+        if at > self.authority.not_valid_after_utc:
+            ended = f"ran out on {self.authority.not_valid_after_utc:%Y-%m-%d}"
+            raise ProtocolViolation(f"the authority's own certificate {ended}; the federation needs a new authority")
         if found.serial in self._revoked:
             raise ProtocolViolation(f"the certificate of {found.name!r} was revoked")
         return found

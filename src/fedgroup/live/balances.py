@@ -17,14 +17,18 @@ class Balances:
     """One entry an owner at most, since the provider began."""
 
     def __init__(self) -> None:
-        self._told: dict[str, Epsilon] = {}
+        self._told: dict[str, int] = {}
         self._less_than: dict[str, int] = {}
 
-    def note_told(self, owner: str, left: Epsilon | None) -> None:
-        """Keep what an owner says it has left; None: it tells no more."""
+    def note_told(self, owner: str, left_nano: int | None) -> None:
+        """Keep what an owner says it has left, in nano-epsilon; None: it tells no more."""
         self._told.pop(owner, None)
-        if left is not None:
-            self._told[owner] = left
+        if left_nano is not None:
+            self._told[owner] = left_nano
+
+    def telling(self, owners: Collection[str]) -> set[str]:
+        """Return which of these owners tell what they have left."""
+        return self._told.keys() & owners
 
     def note(self, price: Epsilon, *, heard: Collection[str], refused: Mapping[str, str]) -> None:
         """Learn from a question of this price: who paid it, and who refused it for its budget."""
@@ -39,7 +43,7 @@ class Balances:
 
     def of(self, owners: Collection[str], *, price: Epsilon) -> OwnersLeft:
         """Return what is known of these owners' budgets, and how many of them refused as much as this price."""
-        told = [float(self._told[name]) for name in owners if name in self._told]
+        told = [float(Epsilon(self._told[name])) for name in self.telling(owners)]
         refusing = sum(self._less_than.get(name, price.nano + 1) <= price.nano for name in owners)
         lowest, middle = (min(told), median(told)) if told else (None, None)
         return OwnersLeft(len(told), len(owners) - len(told), lowest, middle, refusing)

@@ -208,6 +208,7 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
     smallest_radius: float = 0.0
     shortest_window: float | str = 0.0
     attributes: tuple[str, ...] | None = None
+    tell_left: bool = False
     comparisons: int = 0
 
     @property
@@ -223,6 +224,7 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
             smallest_radius=self.smallest_radius,
             shortest_window=_seconds(self.shortest_window, name="shortest_window"),
             attributes=self.attributes,
+            tell_left=self.tell_left,
             comparisons=self.comparisons,
             now=time.time,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -11,10 +12,12 @@ from typing import Any, Protocol, get_args
 
 from fedgroup.errors import FedgroupError, ProtocolViolation
 from fedgroup.live.attendance import Attendance
-from fedgroup.live.replies import Replies, Switchboard
-from fedgroup.messages.asked import Agreed
+from fedgroup.live.balances import Balances
+from fedgroup.live.replies import MOMENT_S, Replies, Switchboard
+from fedgroup.messages.asked import Agreed, Balance
+from fedgroup.messages.limits import ID_BYTES
 from fedgroup.messages.live import FromOwner
-from fedgroup.messages.said import Presence
+from fedgroup.messages.said import Left, Presence
 
 log = logging.getLogger("fedgroup.provider")
 
@@ -62,6 +65,8 @@ class Desk:
         self.certificates: dict[str, bytes] = {}
         self.arrivals: dict[str, int] = {}
         self.differing: set[str] = set()
+        self.balances = Balances()
+        self._requests = itertools.count(1)
         self.refused_messages = 0
 
     @property
@@ -77,6 +82,11 @@ class Desk:
     def connected(self) -> bool:
         """Whether there is a connection to the broker: without one, nobody is here."""
         return bool(getattr(self._link, "connected", True))
+
+    @property
+    def known(self) -> Mapping[str, bytes]:
+        """The last certificates of everybody who was ever here."""
+        return self._known
 
     def attendance(self, also: Iterable[str] = ()) -> Attendance:
         """Return who is known, `also` these, and who of them is here.
@@ -107,6 +117,8 @@ class Desk:
                 if isinstance(message, Presence):
                     await self._note_presence(owner, message)
                 else:
+                    if isinstance(message, Left):
+                        self.balances.note_told(owner, message.nano)
                     self._board.deliver(owner, message)
             except FedgroupError:
                 self.refused_messages += 1
@@ -121,6 +133,8 @@ class Desk:
         elif presence.here:
             self._shown[owner] = presence.certificate
             self._admit(owner)
+            self.balances.note_told(owner, None)
+            await self.tell({owner: self._balance()})
         else:
             self._shown.pop(owner, None)
             self._dismiss(owner)
@@ -194,6 +208,18 @@ class Desk:
             await replies.wait(seconds)
         self._quiet |= replies.silent
         return replies
+
+    async def ask_balances(self) -> None:
+        """Ask those that tell what they have left now, and wait a moment; who is silent is thought no worse of."""
+        telling = self.balances.telling(self.present)
+        asked = self._balance()
+        with self._board.expecting(asked.round, (Left,), telling) as replies:
+            await self.tell(dict.fromkeys(telling, asked))
+            await replies.wait(MOMENT_S)
+
+    def _balance(self) -> Balance:
+        """Return the next request for what is left: nothing is released for it, so a number will do as its name."""
+        return Balance(next(self._requests).to_bytes(ID_BYTES, "big"))
 
     async def tell(self, messages: Mapping[str, Any]) -> None:
         """Send each owner its message, expecting nothing."""

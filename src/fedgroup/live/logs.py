@@ -20,13 +20,13 @@ from typing import Any, TextIO, get_args
 from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.live.spared_lines import SparingHandler, left_out_of
 from fedgroup.messages.live import FromOwner
-from fedgroup.messages.said import Refused
+from fedgroup.messages.said import Left, Refused
 from fedgroup.messages.words import round_name
 from fedgroup.transport.codec import decode
 
 FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")
-FACTS = ("party", "owner", "method", "kind", "said", "round", "question", "reason", "url")
+FACTS = ("party", "owner", "method", "kind", "said", "round", "question", "reason", "until", "url")
 """All that a line may tell besides its event."""
 
 _OURS = "fedgroup"
@@ -62,7 +62,7 @@ def note_exchange(log: logging.Logger, party: str, message: Any, replies: Iterab
             continue
         if isinstance(said, Refused):
             log.info("refused", extra=facts | {"reason": said.reason})
-        else:
+        elif not isinstance(said, Left):  # it comes with an answer
             log.info("answered", extra=facts | {"said": type(said).__name__})
 
 

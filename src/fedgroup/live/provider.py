@@ -21,7 +21,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, LedgerUnavailable, TooFewHeard
 from fedgroup.live.asking import Asking, Tally
 from fedgroup.live.attendance import Attendance, Quorum
-from fedgroup.live.balances import Balances
+from fedgroup.live.balances import left_in_words
 from fedgroup.live.desk import Desk
 from fedgroup.live.forming import Forming
 from fedgroup.live.lapses import Lapses
@@ -80,7 +80,6 @@ class LiveProvider:
         self._asking = Asking(desk, self._lapses)
         self._mending = Mending(desk, self._lapses)
         self._leaving = Leaving(desk)
-        self._balances = Balances()
         self._changing = asyncio.Lock()
         self._retired: set[str] = set()  # who is still meant by a plan
         self.answered_at: float | None = None
@@ -151,10 +150,11 @@ class LiveProvider:
             if plan is not None:
                 self._mending.note_answer(plan, self._plans.get(chosen), tally)
         note_refusals(log, tally.refused)
-        self._balances.note(query.epsilon, heard=tally.heard, refused=tally.refused)
+        self.desk.balances.note(query.epsilon, heard=tally.heard, refused=tally.refused)
         if not tally.heard:
             reasons, spent = tally.reasons, tally.for_budgets
-            raise TooFewHeard(heard=0, needed=1, refused=reasons, charged=tally.paid, spent=spent)
+            left = left_in_words(self.owners_left(query.epsilon)) if spent else None
+            raise TooFewHeard(heard=0, needed=1, refused=reasons, charged=tally.paid, spent=spent, known_left=left)
         answer = self._answer(query, chosen, plan, tally, attendance)
         self.answered_at = time.time()
         if not tally.reruns:
@@ -181,7 +181,12 @@ class LiveProvider:
 
     def owners_left(self, price: Epsilon) -> OwnersLeft:
         """Return what is known of the budgets of the owners that are here, and who would hardly pay so much."""
-        return self._balances.of(self.desk.present, price=price)
+        return self.desk.balances.of(self.desk.present, price=price)
+
+    async def owners_left_now(self, price: Epsilon) -> OwnersLeft:
+        """Return the same, after those that tell what they have left were asked for it once more."""
+        await self.desk.ask_balances()
+        return self.owners_left(price)
 
     def trust(self, plan: LivePlan | None) -> str:
         """Return who is trusted with what if everybody who is here answers by a plan."""

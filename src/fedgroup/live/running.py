@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
-from fedgroup.identity import Identity, Trust
+from fedgroup.identity import Certificate, Identity, Trust
 from fedgroup.live.agreed import agreed_on
 from fedgroup.live.channels import OwnerChannel, ProviderChannels
 from fedgroup.live.config import FederationTable, OwnerConfig, ProviderConfig
 from fedgroup.live.desk import Desk
+from fedgroup.live.expiry import Expiries, endings_of, endings_of_others
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.ledgers import MarkedLedger, Marking, open_ledger, sole_owner
 from fedgroup.live.owner import run_owner
@@ -51,6 +52,7 @@ class _Owner:
     channel: OwnerChannel
     vouching: Vouching
     tls: ssl.SSLContext
+    certificate: Certificate
     in_thread: bool
 
 
@@ -61,6 +63,7 @@ class RunningProvider:
     provider: LiveProvider
     state: ProviderState
     broker_port: int
+    expiries: Expiries
 
 
 @asynccontextmanager
@@ -99,8 +102,13 @@ async def running_provider(
         stack.push_async_callback(_end, asyncio.create_task(desk.listen()))
         if not await link.until_up(CONNECT_SECONDS):
             raise InvalidInput(f"the broker at {config.broker.host}:{port} does not answer; is it running?")
+        own, known = [identity.certificate], desk.known
+        expiries = Expiries(
+            lambda: [*endings_of(own, [vouching.newest()]), *endings_of_others(known, vouching.newest())]
+        )
+        stack.push_async_callback(_end, asyncio.create_task(expiries.keep_looking()))
         _spare_the_collector(stack)
-        yield RunningProvider(LiveProvider(desk, config.settings, store=state), state, port)
+        yield RunningProvider(LiveProvider(desk, config.settings, store=state), state, port, expiries)
 
 
 @asynccontextmanager
@@ -120,6 +128,7 @@ async def running_owners(
             name = Identity.load(config.identity.folder).name
             await stack.enter_async_context(sole_owner(config, holder=name, new_ledger=new_ledger))
         nodes, known, flushing, marking = [], dict[Path, Vouching](), Flushing(), Marking()
+        own: list[Certificate] = []
         stack.callback(flushing.close)
         stack.callback(marking.update)
         stack.push_async_callback(_end, asyncio.create_task(marking.keep_up()))
@@ -133,6 +142,9 @@ async def running_owners(
             for work in (answering, owner.vouching.keep_fresh([owner.tls])):
                 stack.push_async_callback(_end, asyncio.create_task(work))
             nodes.append(owner.node)
+            own.append(owner.certificate)
+        expiries = Expiries(lambda: endings_of(own, [each.newest() for each in known.values()]))
+        stack.push_async_callback(_end, asyncio.create_task(expiries.keep_looking()))
         _spare_the_collector(stack)
         yield nodes
 
@@ -195,7 +207,9 @@ def _owner(config: OwnerConfig, port: int | None, *, new_ledger: bool, known: di
         agreed=agreed,
     )
     channel = OwnerChannel(link, identity, agreed=agreed, verify_provider=lambda der: vouching.verify(der, "provider"))
-    return _Owner(node, ledger, link, channel, vouching, tls, config.silo.get("kind") != "records")
+    return _Owner(
+        node, ledger, link, channel, vouching, tls, identity.certificate, config.silo.get("kind") != "records"
+    )
 
 
 def embedded_broker(config: ProviderConfig) -> EmbeddedBroker:

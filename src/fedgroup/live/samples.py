@@ -93,6 +93,7 @@ fewest_members = 3                    # of a masked group that answer together, 
 fewest_colluders = 1                  # how many of them may pool what they know without harm, at least
 smallest_radius = 0.0                 # every part of a range has room for such a circle (metres if lonlat)
 shortest_window = 0                   # the least length of a time window: seconds, or "15m", "1h", "7d"
+tell_left = false                     # true: the provider, and so its users, may know what is left of the cap
 comparisons = 0                       # secure comparisons per epoch; each shows one exact bit about two owners
 """
 

@@ -158,6 +158,16 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Balance:
+    """What is left of your cap? Nothing is charged for the answer, and nothing is counted."""
+
+    round: bytes
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+
+
+@dataclass(frozen=True)
 class Relay:
     """A frame of the secure comparison with another owner, sealed by it; an empty one begins as `first` or `second`."""
 

@@ -1,7 +1,7 @@
 """What live roles say to each other on a wire. Plain values only, checked at birth: whoever decodes, checks.
 
-    provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Check, Relay, Leave, Agreed
-    owner -> provider    Described, Accepted, Revealed, Sealed, Noisy, Ready, Masked, Checked, Relayed, Refused
+    provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Check, Balance, Relay, Leave, Agreed
+    owner -> provider    Described, Accepted, Revealed, Sealed, Noisy, Ready, Masked, Checked, Left, Relayed, Refused
     owner -> owner       Letter, sealed end to end: broker and provider see ciphertext only
     anyone               Presence, retained: an owner is here or gone
 
@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from typing import get_args
 
-from fedgroup.messages.asked import Agreed, Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
+from fedgroup.messages.asked import Agreed, Ask, Balance, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
 from fedgroup.messages.said import (
     Accepted,
     Checked,
     Described,
+    Left,
     Letter,
     Masked,
     Noisy,
@@ -29,8 +30,8 @@ from fedgroup.messages.said import (
     Sealed,
 )
 
-ToOwner = Describe | Offer | Reveal | Seal | Ask | Go | Check | Relay | Leave | Agreed | Letter
-FromOwner = Described | Accepted | Revealed | Sealed | Noisy | Ready | Masked | Checked | Relayed | Refused
+ToOwner = Describe | Offer | Reveal | Seal | Ask | Go | Check | Balance | Relay | Leave | Agreed | Letter
+FromOwner = Described | Accepted | Revealed | Sealed | Noisy | Ready | Masked | Checked | Left | Relayed | Refused
 
 WIRE: dict[str, type] = {one.__name__: one for one in (*get_args(ToOwner), *get_args(FromOwner), Presence)}
 """Every class that may be decoded, by the name it travels under."""

@@ -142,6 +142,21 @@ class Checked:
 
 
 @dataclass(frozen=True)
+class Left:
+    """What is left of the owner's cap in its epoch, in nano-epsilon; None: it does not tell.
+
+    Guarantee: it follows from the cap and from what was asked and charged, which are public, never from records.
+    """
+
+    round: bytes
+    nano: int | None = None
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require(self.nano is None or 0 <= self.nano < 1 << 63, "what is left fits 64 bits, and is not negative")
+
+
+@dataclass(frozen=True)
 class Relayed:
     """Frames for the other owner, sealed for it, and this side's share of the bit once there is one."""
 

@@ -6,7 +6,7 @@ Guarantee: nothing made from records leaves except through `privacy.release`, se
            without a look at the records, and what was counted stays charged. For one round one reply exists for ever:
            a repeat gets the same bytes or a refusal. No message changes the policy, the cap or the epoch. Nothing is
            counted for who agreed on another domain, other units or another protection. Refusals tell a reason from a
-           fixed list, and nothing else.
+           fixed list, and nothing else. What is left of the cap is told only if the policy says so (`tell_left`).
 Not covered: how long an owner takes to answer; against a provider that deviates from the protocol, see
              docs/guarantees.md#a-malicious-provider.
 """
@@ -21,12 +21,25 @@ from typing import Any
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import (
     InvalidInput,
+    LedgerUnavailable,
     ProtocolViolation,
 )
 from fedgroup.messages import RangeQuery
-from fedgroup.messages.asked import Agreed, Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
+from fedgroup.messages.asked import Agreed, Ask, Balance, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
 from fedgroup.messages.live import ToOwner
-from fedgroup.messages.said import Accepted, Checked, Described, Letter, Masked, Noisy, Ready, Refused, Revealed, Sealed
+from fedgroup.messages.said import (
+    Accepted,
+    Checked,
+    Described,
+    Left,
+    Letter,
+    Masked,
+    Noisy,
+    Ready,
+    Refused,
+    Revealed,
+    Sealed,
+)
 from fedgroup.messages.words import question, round_name
 from fedgroup.owner.groups import MOST_OFFERS, Group, Memberships
 from fedgroup.owner.node_parts import Certified, OwnIdentity, RoundLedger, Silo
@@ -94,6 +107,7 @@ class OwnerNode:
         self._agreed = agreed
         self._groups = Memberships(identity.name, identity.owner_key.public, verify=verify, trust=trust)
         self._open = OpenRounds()
+        self._charged = b""
         self._relays = Relays(identity, ledger, verify=verify, public_map=public_map, vector=silo.vector)
 
     def __repr__(self) -> str:
@@ -121,10 +135,12 @@ class OwnerNode:
 
     def prepare(self, sender: str, message: ToOwner, *, waited_s: float = 0.0) -> Letters:
         """Return what `receive` would; the caller sends it only after `ledger.flush()` has returned."""
+        self._charged = b""
         try:
-            return self._received(sender, message, self._clock() - waited_s)
+            letters = self._received(sender, message, self._clock() - waited_s)
         except Exception as error:
-            return self.refusal(sender, message, error)
+            letters = self.refusal(sender, message, error)
+        return [*letters, *self._news_of_left()]
 
     def refusal(self, sender: str, message: ToOwner, error: Exception) -> Letters:
         """Return what to send instead of an answer that an error spoilt."""
@@ -149,6 +165,8 @@ class OwnerNode:
             case Check():
                 same = self.ledger.snapshot_of(message.earlier) == self._silo.snapshot()
                 return self._said(Checked(message.round, same))
+            case Balance():
+                return self._said(self._left(message.round))
             case Offer():
                 return self._offered(message)
             case Reveal():
@@ -218,6 +236,7 @@ class OwnerNode:
         self.ledger.require_affordable([line])
         if not self.ledger.begin_round(round_id, [line], snapshot=self._silo.snapshot()):
             raise Unknown("round")
+        self._charged = round_id
         try:
             reply = self._encode(make())
         except Exception as error:
@@ -230,6 +249,22 @@ class OwnerNode:
         if kept == b"":
             raise Unknown("round")
         return kept
+
+    # --- what is left -------------------------------------------------------------------------------------------------
+
+    def _left(self, round_id: bytes) -> Left:
+        """Return what is left of the cap, if the policy lets it be told."""
+        left = self.ledger.left() if self.policy.tell_left else None
+        return Left(round_id, None if left is None else left.nano)
+
+    def _news_of_left(self) -> Letters:
+        """Return what is left after a charge, for a provider that may know it; a ledger that fails tells nothing."""
+        if not (self._charged and self.policy.tell_left):
+            return []
+        try:
+            return self._said(self._left(self._charged))
+        except LedgerUnavailable:
+            return []
 
     # --- questions ----------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fedgroup.epsilon import Epsilon
 from fedgroup.messages import RangeQuery
 from fedgroup.privacy.budget import Charge
 from fedgroup.secure.pair_keys import OwnerKey
@@ -55,6 +56,8 @@ class RoundLedger(ComparisonBook, Protocol):
     def unflushed(self) -> bool: ...
 
     def flush(self) -> None: ...
+
+    def left(self) -> Epsilon | None: ...
 
     def snapshot_of(self, round_id: bytes) -> str | None: ...
 

@@ -38,6 +38,7 @@ class Policy:
     smallest_radius   of a circle that every part of a range has room for, in the map's units, metres if in degrees
     shortest_window   the least length of a time window, in seconds
     attributes        the columns that may be summed; None: all that the silo has
+    tell_left         whether the provider is told what is left of its cap; no answer depends on it
     comparisons       how many secure comparisons it takes part in per epoch; each shows one exact bit
     now               what tells the seconds since 1970: a time window ends there at the latest; None: it does not
     """
@@ -52,6 +53,7 @@ class Policy:
     smallest_radius: float = 0.0
     shortest_window: float = 0.0
     attributes: tuple[str, ...] | None = None
+    tell_left: bool = False
     comparisons: int = 0
     paused: bool = False
     now: Callable[[], float] | None = field(default=None, repr=False, compare=False)

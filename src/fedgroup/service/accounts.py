@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from fedgroup.live.expiry import Expiries
 from fedgroup.live.provider import LiveProvider
 from fedgroup.service.callers import vouch
 from fedgroup.service.metrics import Metrics
@@ -28,6 +29,7 @@ class Service:
     questions: Questions
     rates: Rates
     metrics: Metrics
+    expiries: Expiries
 
 
 def service_of(request: Request) -> Service:

@@ -15,6 +15,7 @@ except ImportError:
     raise InvalidInput("serving users over HTTP needs the extra [serve]: pip install 'fedgroup[serve]'") from None
 
 
+from fedgroup.live.expiry import Expiries
 from fedgroup.live.provider import LiveProvider
 from fedgroup.service import api_page, reading, routes
 from fedgroup.service.accounts import Service
@@ -36,9 +37,14 @@ MOST_AT_ONCE, LEAST_AT_ONCE = 64, 2
 
 
 def create_app(
-    provider: LiveProvider, state: ProviderState, *, turns: Turns | None = None, rates: Rates | None = None
+    provider: LiveProvider,
+    state: ProviderState,
+    *,
+    turns: Turns | None = None,
+    rates: Rates | None = None,
+    expiries: Expiries | None = None,
 ) -> FastAPI:
-    """Return the application through which users ask a provider's owners.
+    """Return the application through which users ask a provider's owners; `expiries` are what operators are shown.
 
     Requires:  `state` is also what the provider keeps its answers and plans in; its desk listens; one process.
     Guarantee: see `fedgroup.service`.
@@ -52,7 +58,7 @@ def create_app(
 
     app = _application(until_all_is_done)
     questions = Questions(provider, state, work, metrics)
-    app.state.service = Service(provider, state, questions, rates or Rates(), metrics)
+    app.state.service = Service(provider, state, questions, rates or Rates(), metrics, expiries or Expiries())
     for router in (routes.router, reading.router, reading.open_router, api_page.router):
         app.include_router(router)
     add_handlers(app, metrics)

@@ -112,7 +112,7 @@ class ChargedWork:
         if isinstance(error, TooFewHeard) and not error.charged:
             if await self._noted(question, None, free=True):
                 return problem_of(error, id=question.id, charged=False)
-            error = TooFewHeard(heard=error.heard, needed=error.needed, refused=error.refused, spent=error.spent)
+            error = error.as_charged()
         else:
             await self._noted(question, None)
         return problem_of(error, id=question.id, charged=True)

@@ -1,4 +1,7 @@
-"""Numbers about the service in Prometheus' text format: public facts only, no user, range or value."""
+"""Numbers about the service in Prometheus' text format: public facts only, no user, range or value.
+
+Of parties it names those whose certificates are known, for operators and the provider's own machine.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from statistics import median
 
 from fedgroup.live.attendance import Attendance
+from fedgroup.messages import OwnersLeft
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -50,8 +54,17 @@ class Metrics:
         """Count a request that was replied to with a problem."""
         self._problems[kind] += 1
 
-    def text(self, owners: Attendance, *, broker: bool, answered_at: float | None, refused_messages: int) -> str:
-        """Return everything as Prometheus reads it."""
+    def text(
+        self,
+        owners: Attendance,
+        *,
+        broker: bool,
+        answered_at: float | None,
+        refused_messages: int,
+        left: OwnersLeft | None = None,
+        days_left: Mapping[str | None, int] | None = None,
+    ) -> str:
+        """Return everything as Prometheus reads it; `days_left` are of parties' certificates, None is the list."""
         last = {} if answered_at is None else {"": int(answered_at)}
         lines = [
             *_metric("fedgroup_broker_connected", "gauge", "1 with a connection to the broker.", {"": int(broker)}),
@@ -77,6 +90,8 @@ class Metrics:
                 {_labels(kind=kind): count for kind, count in sorted(self._problems.items())},
             ),
             *self._histogram("fedgroup_question_seconds"),
+            *_budgets(left),
+            *_endings(days_left or {}),
         ]
         return "\n".join([*lines, ""])
 
@@ -91,7 +106,26 @@ class Metrics:
         yield f"{name}_count {total}"
 
 
-def _metric(name: str, kind: str, text: str, values: Mapping[str, int]) -> Iterator[str]:
+def _budgets(left: OwnersLeft | None) -> Iterator[str]:
+    """Tell what owners let be told of their budgets: nothing, where nobody tells."""
+    telling = 0 if left is None else left.telling
+    yield from _metric("fedgroup_owners_telling_left", "gauge", "Owners here that tell their budgets.", {"": telling})
+    for which in ("lowest", "median"):
+        value = None if left is None else getattr(left, which)
+        text = f"The {which} epsilon that is left to an owner, of those that tell it."
+        yield from _metric(f"fedgroup_owners_left_{which}", "gauge", text, {} if value is None else {"": value})
+
+
+def _endings(days_left: Mapping[str | None, int]) -> Iterator[str]:
+    parties = {_labels(party=party): days for party, days in sorted(days_left.items(), key=str) if party is not None}
+    text = "Whole days until a party's certificate runs out; below 0: it did."
+    yield from _metric("fedgroup_certificate_days_left", "gauge", text, parties)
+    ends = {"": days_left[None]} if None in days_left else {}
+    text = "Whole days until the list of revocations runs out; below 0: it did, and nobody is believed."
+    yield from _metric("fedgroup_revocations_days_left", "gauge", text, ends)
+
+
+def _metric(name: str, kind: str, text: str, values: Mapping[str, float]) -> Iterator[str]:
     yield f"# HELP {name} {text}"
     yield f"# TYPE {name} {kind}"
     for labels, value in values.items():
@@ -99,5 +133,5 @@ def _metric(name: str, kind: str, text: str, values: Mapping[str, int]) -> Itera
 
 
 def _labels(**labels: str) -> str:
-    # values are words of ours, so nothing in them needs a backslash
+    # values are words of ours or names in certificates, so nothing in them needs a backslash
     return "{" + ",".join(f'{name}="{value}"' for name, value in labels.items()) + "}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from fedgroup.errors import (
@@ -79,6 +80,7 @@ def problem_of(error: Exception, **facts: Any) -> Problem:
             return Problem("budget-exhausted", str(error), **spending, **facts)
         case TooFewHeard():
             told = {"heard": error.heard, "needed": error.needed, "refused": error.refused, "spent": error.spent}
+            told |= {} if error.known_left is None else {"known_left": error.known_left}
             later = None if error.spent else HEARD_SECONDS
             return Problem("too-few-heard", str(error), retry_after=later, **told, **facts)
         case TooFewHere():
@@ -100,8 +102,9 @@ def error_of(status: int, body: Mapping[str, Any]) -> FedgroupError:
         if kind == "too-few-heard":
             refused = {str(reason): int(count) for reason, count in dict(body.get("refused") or {}).items()}
             charged, spent = body.get("charged") is not False, body.get("spent") is True
-            heard, needed = int(body["heard"]), int(body["needed"])
-            return TooFewHeard(heard=heard, needed=needed, refused=refused, charged=charged, spent=spent)
+            error = partial(TooFewHeard, heard=int(body["heard"]), needed=int(body["needed"]), refused=refused)
+            left = body.get("known_left")
+            return error(charged=charged, spent=spent, known_left=None if left is None else str(left))
         if kind == "too-few-here":
             return TooFewHere(here=int(body["here"]), known=int(body["known"]), needed=int(body["needed"]))
     except (LookupError, TypeError, ValueError):

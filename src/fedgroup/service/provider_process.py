@@ -57,7 +57,7 @@ async def serving(config: ProviderConfig, *, pages: PageSettings | None = None) 
     """
     limits = _limits(config.http)
     async with running_provider(config) as running:
-        app = create_app(running.provider, running.state)
+        app = create_app(running.provider, running.state, expiries=running.expiries)
         sessions = None
         if pages is not None and pages_are_installed():
             sessions = add_pages(app, replace(pages, https=config.http.tls))

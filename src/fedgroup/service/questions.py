@@ -81,7 +81,7 @@ class Questions:
             affordable=query.epsilon <= user.left,
             private=True,
             delta=0.0 if plan is None else plan.delta,
-            owners_left=self._provider.owners_left(query.epsilon),
+            owners_left=await self._provider.owners_left_now(query.epsilon),
         )
 
     async def regroup(self, user: User, asked: PlanAsked, *, key: str | None) -> Question:

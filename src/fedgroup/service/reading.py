@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import PlainTextResponse
 
+from fedgroup.epsilon import NOTHING
 from fedgroup.service.accounts import AnyUser, TheService, current_user, is_operator, watcher
 from fedgroup.service.handlers import documented
 from fedgroup.service.metrics import MEDIA_TYPE
@@ -121,6 +122,11 @@ async def metrics(service: TheService) -> Response:
     """Show numbers about the service for Prometheus; for operators and requests from the same machine."""
     desk, last = service.provider.desk, service.provider.answered_at
     text = service.metrics.text(
-        desk.attendance(), broker=desk.connected, answered_at=last, refused_messages=desk.refused_messages
+        desk.attendance(),
+        broker=desk.connected,
+        answered_at=last,
+        refused_messages=desk.refused_messages,
+        left=service.provider.owners_left(NOTHING),
+        days_left=service.expiries.days_left(),
     )
     return Response(text, media_type=MEDIA_TYPE)

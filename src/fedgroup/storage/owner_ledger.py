@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, LedgerUnavailable
-from fedgroup.privacy.budget import Charge, settle
+from fedgroup.privacy.budget import Charge, left_of, settle
 from fedgroup.storage.marks import Mark, Unmarked
 from fedgroup.storage.sqlite import STANDING, SQLiteLedger, Standing
 
@@ -119,6 +119,12 @@ class OwnerLedger(SQLiteLedger):
         with self._reading() as connection:
             standing = self._standing(connection)
             settle(self._due(connection, charges), cap=standing.cap, before=standing.spending)
+
+    def left(self) -> Epsilon | None:
+        """Return what is left of the cap in this epoch; None where nothing is capped."""
+        with self._reading() as connection:
+            standing = self._standing(connection)
+            return left_of(standing.cap, standing.spending.most)
 
     def kept_reply(self, round_id: bytes) -> bytes | None:
         """Return the reply kept for a round, empty if it was charged and has none any more; None for a new one."""

@@ -14,7 +14,7 @@ from fedgroup.service.asked import QuestionAsked
 from fedgroup.service.pages.map import Area
 from fedgroup.service.pages.methods import TOLD
 from fedgroup.service.pages.range_input import RangeInput
-from fedgroup.service.pages.words import counted, number
+from fedgroup.service.pages.words import counted, number, sentence
 from fedgroup.service.shown import ExpectationShown
 
 KINDS = {"count": "count records", "sum": "sum of an attribute", "avg": "average of an attribute"}
@@ -93,9 +93,9 @@ class AskingForm:
         self._expected.content = (
             f'<p class="fg-expected">Expected error: {parts} <span class="fg-small">in 95 % of the answers; '
             f"{mean} on average, from {sources}</span></p>"
-            f'<p class="fg-small fg-left">{_sentence(left_in_words(expected.owners_left))}</p>'
+            f'<p class="fg-small fg-left">{sentence(left_in_words(expected.owners_left))}</p>'
         )
-        self._trust.text = _sentence(expected.trust)
+        self._trust.text = sentence(expected.trust)
 
     def insist(self) -> None:
         """Tell what is missing as a fault from now on: the question was asked without it."""
@@ -170,7 +170,3 @@ def read_question(said: dict[str, Any]) -> QuestionAsked:
     except ValidationError as error:
         places = ", ".join(str(each["loc"][-1]) for each in error.errors())
         raise InvalidQuery(f"fill in what is missing or not a number: {places}") from None
-
-
-def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}."

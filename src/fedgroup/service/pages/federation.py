@@ -46,6 +46,9 @@ class _FederationPage:
                 self._groups = ui.html("", sanitize=False)
             with _card("Budgets"):
                 self._budgets = ui.html("", sanitize=False)
+            if operator:
+                with _card("Certificates"):
+                    self._endings = ui.html("", sanitize=False)
             with _card("Questions per minute"):
                 self._rate = ui.html("", sanitize=False)
             with _card("Time of a question, median"):
@@ -61,7 +64,9 @@ class _FederationPage:
             _set(self._owners, view.owners_by_name if operator else view.owners)
             _set(self._plan, view.plan)
             _set(self._groups, view.groups)
-            _set(self._budgets, "".join(_gauge(each) for each in users if not each.removed))
+            _set(self._budgets, "".join(_gauge(each) for each in users if not each.removed) + view.budgets)
+            if self._operator:
+                _set(self._endings, view.endings if operator else "")
             _set(self._rate, view.rate)
             _set(self._latency, view.latency)
 

@@ -8,21 +8,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from fedgroup.epsilon import NOTHING
+from fedgroup.live.balances import left_in_words
+from fedgroup.live.expiry import WARN_DAYS, Expiries
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
 from fedgroup.service.accounts import Service
 from fedgroup.service.pages.drawings import series, sizes
-from fedgroup.service.pages.words import counted
+from fedgroup.service.pages.words import counted, sentence
 from fedgroup.service.shown import PlanShown
 from fedgroup.storage.provider_state import User
 
 MINUTES = 15
+_MOST_ENDINGS = 50
+_ALARM = ' class="fg-fault"'
 FRESH_S = 1.0
 
 
 @dataclass(frozen=True)
 class FederationView:
-    """Pieces of HTML; `owners_by_name` and `users` are for operators."""
+    """Pieces of HTML; `owners_by_name`, `endings` and `users` are for operators."""
 
     owners: str
     owners_by_name: str
@@ -30,6 +35,8 @@ class FederationView:
     groups: str
     rate: str
     latency: str
+    budgets: str
+    endings: str
     users: Sequence[User] = field(repr=False)
 
 
@@ -65,6 +72,8 @@ async def _view(service: Service) -> FederationView:
         _groups(plans.values(), service.provider),
         series([float(count) for count, _ in minutes], label="questions in each minute"),
         series(seconds, label="median milliseconds in each minute", unit=" ms"),
+        f'<p class="fg-small">{escape(sentence(left_in_words(service.provider.owners_left(NOTHING))))}</p>',
+        _endings(service.expiries),
         users,
     )
 
@@ -83,6 +92,20 @@ def _owners(present: set[str], plans: Iterable[LivePlan], *, named: bool) -> str
 def _names(title: str, names: Sequence[str]) -> str:
     told = ", ".join(escape(name) for name in names[:200]) + (" …" if len(names) > 200 else "")
     return f'<p class="fg-small"><strong>{title}:</strong> {told}</p>' if names else ""
+
+
+def _endings(expiries: Expiries) -> str:
+    """Return which certificates run out within 30 days, or did, and the list of revocations likewise."""
+    days, soon = expiries.days_left(), expiries.soon()
+    if not soon:
+        return '<p class="fg-small">Nothing runs out within 30 days.</p>' if days else ""
+    lines = []
+    for each in soon[:_MOST_ENDINGS]:
+        what = "The list of revocations" if each.party is None else f"The certificate of {escape(each.party)}"
+        left = days[each.party]
+        when = "ran out" if left < 0 else f"runs out in {counted(left, 'day')}" if left else "runs out today"
+        lines.append(f"<p{_ALARM if left < WARN_DAYS[1] else ''}>{what} {when} ({each.until:%Y-%m-%d}).</p>")
+    return "".join(lines) + ("<p>…</p>" if len(soon) > _MOST_ENDINGS else "")
 
 
 def _plan(plan: LivePlan | None, provider: LiveProvider) -> str:

@@ -10,6 +10,11 @@ def number(value: float) -> str:
     return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.3g}"
 
 
+def sentence(words: str) -> str:
+    """Return words as a sentence."""
+    return f"{words[0].upper()}{words[1:]}."
+
+
 def counted(value: float, thing: str) -> str:
     """Return how many of a thing there are, one or several."""
     told = number(value)
