@@ -10,7 +10,8 @@ from fedgroup.bench.mosquitto_server import program
 
 def test_the_bench_tells_questions_beside_echoes() -> None:
     assert program(), "mosquitto is not installed: run `make services`"
-    rows = run("live", quick=True).as_json()["rows"]
+    sealing, *rows = run("live", quick=True).as_json()["rows"]
+    assert (sealing["case"], sealing["microseconds_each"] > 0) == ("1,000 answers sealed and opened", True)
     assert [row["case"] for row in rows] == [
         f"{method}, 6 owners, {broker} broker"
         for broker in ("embedded", "mosquitto")
