@@ -105,7 +105,7 @@ def test_names_and_federation_are_bound_even_where_keys_are_the_same(ann, bob, l
     renamed = replace(ann.certificate, **change)
     with pytest.raises(ProtocolViolation):
         bob.open(renamed, CONTEXT, letter)
-    elsewhere = Identity(bob.folder, replace(bob.certificate, **change), bob.owner_key)
+    elsewhere = Identity(bob.folder, replace(bob.certificate, **change), bob.owner_key, bob._signer)
     with pytest.raises(ProtocolViolation):
         elsewhere.open(ann.certificate, CONTEXT, letter)
 
