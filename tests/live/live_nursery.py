@@ -37,7 +37,8 @@ def main() -> None:
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         order = json.loads(line)
-        print(json.dumps(_status(order["status"]) if "status" in order else _born(order, children)), flush=True)
+        told = _status(order["status"], children) if "status" in order else _born(order, children)
+        print(json.dumps(told), flush=True)
     for pid in children:
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(pid, signal.SIGKILL)
@@ -52,9 +53,12 @@ def _compile() -> None:
     silo.vector(public_map.grid(2, 2))
 
 
-def _status(pid: int) -> int | None:
+def _status(pid: int, children: set[int]) -> int | None:
     found, status = os.waitpid(pid, os.WNOHANG)
-    return None if found == 0 else os.waitstatus_to_exitcode(status)
+    if found == 0:
+        return None
+    children.discard(pid)  # its number may soon be that of somebody else's process
+    return os.waitstatus_to_exitcode(status)
 
 
 def _born(order: dict[str, Any], children: set[int]) -> int:
