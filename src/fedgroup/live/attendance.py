@@ -52,7 +52,7 @@ class Quorum:
         return max(self.owners, math.ceil(self.share * len(attendance.known) - 1e-9))
 
     def require(self, attendance: Attendance) -> None:
-        """Raise `TooFewHere` unless enough owners are here."""
+        """Raise `TooFewHere` unless enough owners are here; that nobody answers at all is told by who asks."""
         needed = self.needed(attendance)
-        if len(attendance.present) < needed:
+        if len(attendance.present) < needed and needed > 1:
             raise TooFewHere(here=len(attendance.present), known=len(attendance.known), needed=needed)
