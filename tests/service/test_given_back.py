@@ -23,7 +23,7 @@ Service = Callable[..., Any]
 PRICE = Epsilon.of(0.4)
 KEY = {"Idempotency-Key": "one"}
 NOTHING = Epsilon(0)
-PLAN = {"epsilon": 1, "columns": 2, "rows": 2}
+PLAN = {"epsilon": 1, "columns": 2, "rows": 2, "graph": "topcell"}
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def test_history_is_the_newest_first_and_as_long_as_wished(service: Service, que
 def test_users_see_counts_and_sizes_and_operators_names(service: Service, question: dict[str, Any]) -> None:
     async def story() -> None:
         async with service(4) as here, here.client() as ann, here.client("op") as operator:
-            made = await operator.post("/v1/plans", json={"epsilon": 20, "columns": 2, "rows": 2})
+            made = await operator.post("/v1/plans", json={"epsilon": 20, "columns": 2, "rows": 2, "graph": "topcell"})
             assert sorted(map(sorted, made.json()["members"])) == [["owner-0", "owner-2"], ["owner-1", "owner-3"]]
             await ann.post("/v1/queries", json=question | {"method": "cohorts"})
             for path in ("/v1/owners", "/v1/groups", "/v1/federation", "/v1/budget", "/v1/queries"):

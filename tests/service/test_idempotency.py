@@ -213,7 +213,7 @@ def test_an_answer_whose_end_could_not_be_noted_is_given_all_the_same(
 def test_a_plan_with_a_key_is_made_and_paid_for_once(service: Service) -> None:
     async def story() -> None:
         async with service(4) as here, here.client("op") as operator:
-            wish = {"epsilon": 20, "columns": 2, "rows": 2}
+            wish = {"epsilon": 20, "columns": 2, "rows": 2, "graph": "topcell"}
             asked = [operator.post("/v1/plans", json=wish, headers=KEY) for _ in range(3)]
             replies = await asyncio.gather(*asked)
             assert [reply.json()["sizes"] for reply in replies] == [[2, 2]] * 3

@@ -281,15 +281,22 @@ class LiveProvider:
         return with_attendance(answer, await self.attendance(plan), heard=set(everyone))
 
     async def attendance(self, plan: LivePlan | None = None) -> Attendance:
-        """Return who is known, or meant by a plan, and who of them is here; what it tells is on disk first."""
-        if self.desk.unkept:
-            new = dict(self.desk.unkept)
-            await asyncio.to_thread(self._store.keep_owners, new)
-            for name, certificate in new.items():
-                if self.desk.unkept.get(name) == certificate:
-                    del self.desk.unkept[name]
+        """Return who is known, or meant by a plan, and who of them is here.
+
+        Who is known is on disk first, unless the file cannot be written now: then it is tried again the next time.
+        """
+        with contextlib.suppress(LedgerUnavailable):
+            await self._keep_known()
         plans = [each for each in (plan, self.plan) if each is not None]
         return self.desk.attendance({name for each in plans for name in each.meant_for} - self._retired)
+
+    async def _keep_known(self) -> None:
+        new = dict(self.desk.unkept)
+        if new:
+            await asyncio.to_thread(self._store.keep_owners, new)
+        for name, certificate in new.items():
+            if self.desk.unkept.get(name) == certificate:
+                del self.desk.unkept[name]
 
     async def retire(self, owner: str) -> bool:
         """Forget an owner that left for good; tell whether it was known. One that comes again is an owner again."""
