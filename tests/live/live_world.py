@@ -212,8 +212,9 @@ class World:
     def user_spent(self, name: str) -> int:
         with closing(sqlite3.connect(f"{(self.folder / 'provider.db').as_uri()}?mode=ro", uri=True)) as books:
             (spent,) = books.execute("SELECT spent FROM users WHERE name = ?", (name,)).fetchone()
-            (charged,) = books.execute("SELECT sum(nano) FROM questions WHERE user = ?", (name,)).fetchone()
-        assert spent == (charged or 0)
+            kept = books.execute("SELECT sum(nano) FROM questions WHERE user = ?", (name,)).fetchone()[0]
+            forgotten = books.execute("SELECT sum(nano) FROM forgotten WHERE user = ?", (name,)).fetchone()[0]
+        assert spent == (kept or 0) + (forgotten or 0)
         return int(spent)
 
     # --- files --------------------------------------------------------------------------------------------------------

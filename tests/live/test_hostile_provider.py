@@ -39,9 +39,13 @@ class Puppeteer:
         self.link = link
         self.said: dict[str, list[bytes]] = {name: [] for name in world.names}
         self.here: dict[str, Presence] = {}
+        self.unsealed: list[str] = []
 
     async def listen(self) -> None:
         async for owner, payload in self.link.received():
+            if not payload:  # not sealed by who is said to have said it
+                self.unsealed.append(owner)
+                continue
             message = decode(payload, (*get_args(FromOwner), Letter, Presence))
             if isinstance(message, Presence):
                 self.here[owner] = message
@@ -293,6 +297,6 @@ async def speak_as_provider(world: World, provider: Puppeteer, asker: str, victi
     connection.publish(TOPICS.letter(victim, asker), asked)  # where an owner may write, but not ask
     connection.publish(TOPICS.say(asker), encode(Ready(new())))
     ended = asyncio.create_task(connection.end())
-    await until(lambda: ended.done() or bool(provider.said[asker]))
+    await until(lambda: ended.done() or asker in provider.unsealed)
     connection.abort()
     await ended

@@ -152,6 +152,11 @@ class ProviderChannels:
         """Whether there is a connection to the broker now."""
         return bool(getattr(self._link, "connected", True))
 
+    @property
+    def connections(self) -> int:
+        """How many connections there were, this one included."""
+        return int(getattr(self._link, "connections", 0))
+
     async def send(self, owner: str, payload: bytes) -> None:
         await self.send_many([(owner, payload)])
 

@@ -59,6 +59,8 @@ class Desk:
         self._quiet: set[str] = set()
         self._shown: dict[str, bytes] = {}
         self._known = dict(known)  # the last certificate of everybody who was ever here
+        self._heard_over = self._connections
+        self._came_over: dict[str, int] = {}
         self.unkept: dict[str, bytes] = {}
         """Owners of whom nobody wrote down yet that they are known."""
         self._looked_at = time.monotonic()
@@ -74,9 +76,22 @@ class Desk:
         """The owners that are here, by the names in their certificates, as far as these hold."""
         if not self.connected:
             return set()
+        if self._heard_over != self._connections:
+            self._forget_who_came_before()
         if time.monotonic() - self._looked_at >= _LOOK_AGAIN_S:
             self._look_again()
         return set(self.certificates)
+
+    @property
+    def _connections(self) -> int:
+        return int(getattr(self._link, "connections", 0))
+
+    def _forget_who_came_before(self) -> None:
+        """Take nobody for here who showed itself over an earlier connection: the broker tells anew who is here."""
+        self._heard_over = self._connections
+        for owner in [name for name, came in self._came_over.items() if came != self._heard_over]:
+            self._shown.pop(owner, None)
+            self._dismiss(owner)
 
     @property
     def connected(self) -> bool:
@@ -153,6 +168,7 @@ class Desk:
         if self._verify(self._shown[owner]).name != owner:
             raise ProtocolViolation("an owner shows its own certificate")
         self.certificates[owner] = self._shown[owner]
+        self._came_over[owner] = self._connections
         if self._known.get(owner) != self._shown[owner]:
             self._known[owner] = self.unkept[owner] = self._shown[owner]
         self.arrivals[owner] = self.arrivals.get(owner, 0) + 1  # each time it may have forgotten its groups

@@ -51,6 +51,7 @@ class _Line:
         self._backoff = backoff
         self._inbox = Inbox(when_full=self._hold, when_room=self._go_on)
         self._connection: Connection | None = None
+        self.connections = 0
         self._up = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._turn = zlib.crc32(party.name.encode())  # owners spread over the nodes of a cluster
@@ -117,6 +118,7 @@ class _Line:
             self._broker, client=self._party.name, will=self._party.gone, on_message=self._hear, turn=self._turn
         )
         self._connection = connection  # what is retained may come, and be answered, before the broker's consent
+        self.connections += 1
         await connection.subscribe(self._party.access.reads)
         if self._inbox.full:
             connection.hold()
@@ -158,6 +160,11 @@ class _MqttLink:
     def connected(self) -> bool:
         """Whether there is a connection to the broker now."""
         return self._line.connected
+
+    @property
+    def connections(self) -> int:
+        """How many connections there were, this one included: who was heard over an earlier one may be gone."""
+        return self._line.connections
 
     def received(self) -> AsyncIterator[tuple[str, bytes]]:
         """Yield (sender, payload) until the link is closed."""
