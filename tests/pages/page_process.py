@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,15 @@ class Here:
         self._users += 1
         name = f"user-{self._users}"
         return name, self.tell("user", name, allowance, role)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """The server answers nothing until the end of the block."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         self._process.stdin.close()

@@ -172,3 +172,13 @@ def test_your_questions_are_whole_on_a_phone(here, opened, picture):
         box = found.bounding_box()
         assert box["x"] + box["width"] <= 390
     picture(page)
+
+
+def test_a_tool_draws_at_once_whatever_the_server_says(here, page):
+    with here.held():
+        tool(page, "Polygon")
+        for x, y in ((0.2, 0.2), (0.8, 0.3), (0.5, 0.8)):
+            page.mouse.click(*place(page, x, y))
+        page.mouse.dblclick(*place(page, 0.3, 0.7))
+    expect(page.get_by_label("corners")).to_be_visible()
+    assert len(page.get_by_label("corners").input_value().split()) == 4

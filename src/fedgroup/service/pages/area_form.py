@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
-from fedgroup.service.pages.map import TOOLS, Area, radii_of
+from fedgroup.service.pages.map import TAKE_TOOL, TOOLS, Area, radii_of
 from fedgroup.service.pages.range_input import RangeInput
 from fedgroup.space import PublicMap
 
@@ -22,15 +22,16 @@ class AreaForm:
         public_map: PublicMap,
         *,
         on_area: Callable[[Area], Awaitable[None]],
-        on_tool: Callable[[str], None],
     ) -> None:
         self._on_area = on_area
         self._told = True
         with ui.element("fieldset").classes("fg-card"):
             ui.html("Where", sanitize=False, tag="legend")
-            ui.toggle(TOOLS, value="circle", on_change=lambda event: on_tool(event.value)).classes("fg-tools").props(
+            tools = ui.toggle(TOOLS, value="circle", on_change=lambda event: self._explain(event.value))
+            tools.classes("fg-tools").props(
                 'no-caps unelevated toggle-color="primary" aria-label="What the pointer draws"'
             )
+            tools.on("update:model-value", js_handler=TAKE_TOOL)
             self._hint = ui.label("Click the map for a circle, or draw one by dragging.").classes("fg-small")
             self._circle = self._circle_fields(public_map)
             self._rectangle = self._rectangle_fields()
@@ -52,7 +53,7 @@ class AreaForm:
             self._corners.value = _corners_text(area["polygon"])
         self._told = True
 
-    def explain(self, tool: str) -> None:
+    def _explain(self, tool: str) -> None:
         """Say how an area is drawn with a tool."""
         self._hint.text = {
             "circle": "Click the map for a circle, or draw one by dragging.",

@@ -45,7 +45,7 @@ class _AskPage:
                 self._map = AreaMap(settings.public_map, self._area, base=visit.door.base, on_area=self._draw)
                 self._answer = AnswerCard()
             with ui.element("div").classes("fg-panel"):
-                self._area_form = AreaForm(settings.public_map, on_area=self._type, on_tool=self._use)
+                self._area_form = AreaForm(settings.public_map, on_area=self._type)
                 self._form = self._asking_form()
                 with ui.element("div").classes("fg-order"):
                     self._button = ui.button("Ask", on_click=self._ask, color=None).classes("fg-button")
@@ -68,10 +68,6 @@ class _AskPage:
         return AskingForm(methods, method, attributes=attributes, on_change=self._wish)
 
     # --- the area -----------------------------------------------------------------------------------------------------
-
-    def _use(self, tool: str) -> None:
-        self._map.use(tool)
-        self._area_form.explain(tool)
 
     async def _draw(self, area: Any) -> None:
         """Take an area that was drawn; a browser may send anything, so it is read as a question's first."""

@@ -16,6 +16,9 @@ from fedgroup.space import PublicMap
 
 LEAFLET = Path(nicegui.elements.leaflet.__file__).parent / "dist" / "leaflet"
 TOOLS = {"circle": "Circle", "rectangle": "Rectangle", "polygon": "Polygon", "move": "Move the map"}
+TAKE_TOOL = f"""(choice) => document.querySelector(".fg-map").dispatchEvent(
+    new CustomEvent("take", {{detail: {list(TOOLS)}[choice]}}))"""
+"""What a choice of tool does in the browser, at once: a click that waited for the server would draw the wrong thing."""
 _METRES_PER_DEGREE = 111_320.0
 _LABEL = (
     "Map of the federation. With the keyboard: arrows move it, plus and minus zoom, Enter puts a circle, or a "
@@ -45,7 +48,6 @@ class AreaMap(ui.element, component="assets/area_map.js"):
         self._props["tiles"] = base.tiles
         self._props["credit"] = base.credit
         self._props["label"] = _LABEL
-        self._props["tool"] = "circle"
         self._props["radius"] = radii_of(public_map)[1]
         self.show(area)
 
@@ -60,11 +62,6 @@ class AreaMap(ui.element, component="assets/area_map.js"):
         self._props["told"] = told
         if "circle" in area:
             self._props["radius"] = area["circle"]["radius"]
-        self.update()
-
-    def use(self, tool: str) -> None:
-        """Let the pointer draw this kind of area from now on."""
-        self._props["tool"] = tool
         self.update()
 
 

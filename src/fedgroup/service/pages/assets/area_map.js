@@ -16,7 +16,6 @@ export default {
     credit: String,
     area: Object,
     radius: Number,
-    tool: String,
     told: String,
     label: String,
   },
@@ -38,7 +37,7 @@ export default {
     this.drawn = L.layerGroup().addTo(this.map);
     this.draft = L.layerGroup().addTo(this.map);
     this.listen();
-    this.useTool();
+    this.takeTool("circle");
     this.showArea();
     this.watcher = new ResizeObserver(() => {
       this.map.invalidateSize();
@@ -56,7 +55,6 @@ export default {
   },
   watch: {
     shown() { this.showArea(); },
-    tool() { this.useTool(); },
   },
   methods: {
     // --- base ---
@@ -156,12 +154,13 @@ export default {
       };
     },
     // --- drawing ---
-    useTool() {
+    takeTool(tool) {
+      this.taken = tool;
       this.corners = [];
-      this.draft?.clearLayers();
-      const drags = this.tool === "move" || this.tool === "polygon";
+      this.draft.clearLayers();
+      const drags = tool === "move" || tool === "polygon";
       this.map.dragging[drags ? "enable" : "disable"]();
-      this.$el.classList.toggle("fg-drawing", this.tool !== "move");
+      this.$el.classList.toggle("fg-drawing", tool !== "move");
     },
     listen() {
       const el = this.$el;
@@ -169,8 +168,9 @@ export default {
       el.addEventListener("pointermove", (e) => this.move(e));
       el.addEventListener("pointerup", (e) => this.release(e));
       el.addEventListener("pointercancel", () => this.cancel());
+      el.addEventListener("take", (e) => this.takeTool(e.detail));
       el.addEventListener("keydown", (e) => this.key(e));
-      this.map.on("click", (e) => this.tool === "polygon" && this.addCorner(e.latlng));
+      this.map.on("click", (e) => this.taken === "polygon" && this.addCorner(e.latlng));
       this.map.on("dblclick", () => this.closePolygon());
       this.map.on("dragstart zoomstart", (e) => { this.moved = this.moved || e.type === "dragstart" || this.byHand; });
       el.addEventListener("wheel", () => { this.byHand = true; }, { passive: true });
@@ -178,19 +178,19 @@ export default {
     },
     press(e) {
       if (e.button || !e.isPrimary || e.target.closest(".leaflet-control")) return;
-      if (this.tool !== "circle" && this.tool !== "rectangle") return;
+      if (this.taken !== "circle" && this.taken !== "rectangle") return;
       this.start = { at: this.map.mouseEventToLatLng(e), x: e.clientX, y: e.clientY };
       this.$el.setPointerCapture(e.pointerId);
     },
     move(e) {
       const place = this.map.mouseEventToLatLng(e);
       if (this.start && this.isDrag(e)) this.showDraft(this.pulled(place));
-      if (this.tool === "polygon" && this.corners.length) this.showCorners(place);
+      if (this.taken === "polygon" && this.corners.length) this.showCorners(place);
     },
     release(e) {
       if (!this.start) return;
       const place = this.map.mouseEventToLatLng(e);
-      const area = this.isDrag(e) ? this.pulled(place) : this.tool === "circle" ? this.circle(place, this.typedRadius()) : null;
+      const area = this.isDrag(e) ? this.pulled(place) : this.taken === "circle" ? this.circle(place, this.typedRadius()) : null;
       this.start = null;
       if (area) this.say(area);
     },
@@ -199,7 +199,7 @@ export default {
     },
     pulled(place) {
       const from = this.start.at;
-      return this.tool === "circle" ? this.circle(from, this.map.distance(from, place)) : this.rectangle(from, place);
+      return this.taken === "circle" ? this.circle(from, this.map.distance(from, place)) : this.rectangle(from, place);
     },
     showDraft(area) {
       this.draft.clearLayers();
@@ -236,8 +236,8 @@ export default {
       if (e.target !== this.$el) return;
       if (e.key === "Escape") this.cancel();
       if (e.key !== "Enter") return;
-      if (this.tool === "polygon" && this.corners.length > 2) this.closePolygon();
-      else if (this.tool === "polygon") this.addCorner(this.map.getCenter());
+      if (this.taken === "polygon" && this.corners.length > 2) this.closePolygon();
+      else if (this.taken === "polygon") this.addCorner(this.map.getCenter());
       else this.say(this.circle(this.map.getCenter(), this.typedRadius()));
     },
   },
