@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from fedgroup.errors import InvalidInput as InvalidInput
     from fedgroup.errors import InvalidQuery as InvalidQuery
     from fedgroup.federation import Federation as Federation
-    from fedgroup.messages import Answer as Answer
     from fedgroup.owner.records import Records as Records
     from fedgroup.privacy.noise import FloatingPointLaplace as FloatingPointLaplace
     from fedgroup.privacy.noise import SecureNoise as SecureNoise
     from fedgroup.privacy.noise import SeededNoise as SeededNoise
+    from fedgroup.questions.answers import Answer as Answer
     from fedgroup.service.client import aconnect as aconnect
     from fedgroup.service.client import connect as connect
     from fedgroup.space import Box as Box
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "Answer": "fedgroup.messages",
+    "Answer": "fedgroup.questions.answers",
     "Box": "fedgroup.space",
     "BudgetExhausted": "fedgroup.errors",
     "Circle": "fedgroup.space",

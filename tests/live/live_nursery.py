@@ -25,9 +25,9 @@ import fedgroup.data.files
 import fedgroup.provider.role
 import fedgroup.service.provider_process
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import RangeQuery
 from fedgroup.owner.records import Records
 from fedgroup.owner.table_silo import TableSilo
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Box, Circle, PublicMap
 
 

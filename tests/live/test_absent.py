@@ -11,8 +11,9 @@ from live_world import PATIENCE_S, until
 from fedgroup.epsilon import Epsilon
 from fedgroup.live.desk import Desk
 from fedgroup.live.provider import LiveProvider
-from fedgroup.messages import Answer, RangeQuery
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions.answers import Answer
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 from fedgroup.transport.codec import decode, encode
 from fedgroup.user import trust

@@ -16,7 +16,6 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.config import (
     FederationTable,
-    GroupingTable,
     OwnerConfig,
     PolicyTable,
     ProviderConfig,
@@ -27,7 +26,7 @@ from fedgroup.live.running import open_silo
 from fedgroup.live.samples import owner_text, provider_text
 from fedgroup.live.settings import UsualGrouping
 from fedgroup.live.trial import WEEK, Trial, make_trial
-from fedgroup.messages import RangeQuery
+from fedgroup.questions.query import RangeQuery
 from fedgroup.silos.settings import settings_of
 from fedgroup.space import Circle
 
@@ -71,7 +70,7 @@ def test_a_provider_that_says_nothing_about_attributes_knows_of_none(tmp_path: P
 
 @pytest.mark.parametrize(
     ("usual", "wrong"),
-    [("columns = 5", "columns = 0"), ("rows = 5", "rows = 65"), ("likely", "hybrid"), ("# attributes", "attributes")],
+    [("columns = 5", "columns = 0"), ("rows = 5", "rows = 65"), ("likely", "exact"), ("# attributes", "attributes")],
 )
 def test_settings_that_cannot_be_are_refused(usual: str, wrong: str, tmp_path: Path) -> None:
     text = provider_text(**FACTS, **PLACES, http_port=2).replace('["fare"]', '[""]')
@@ -136,7 +135,7 @@ def named(text: str) -> set[str]:
 def test_every_setting_is_in_the_file_that_explains_them() -> None:
     provider, owner = provider_text(**FACTS, **PLACES, http_port=2), owner_text(**FACTS, **PLACES)
     agreed = set(FederationTable.__struct_fields__) - {"max_records"}
-    assert named(provider) >= {*agreed, *GroupingTable.__struct_fields__}
+    assert named(provider) >= {*agreed, *UsualGrouping.__struct_fields__}
     assert named(owner) >= {*(agreed - {"attributes", "times"}), *PolicyTable.__struct_fields__, "time", "order"}
     assert "max_records = K" in owner
 

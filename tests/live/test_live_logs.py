@@ -17,8 +17,8 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.logs import begin_log
 from fedgroup.live.spared_lines import MOST_ALIKE, MOST_KNOWN, WINDOW_S
-from fedgroup.messages import RangeQuery
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle, Grid
 
 CIRCLE = Circle(5.4321, 4.8765, 3.2109)

@@ -15,7 +15,7 @@ import pytest
 import fedgroup as fg
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import ServiceUnavailable, TooFewHeard
-from fedgroup.messages import Expectation
+from fedgroup.questions.answers import Expectation
 from fedgroup.service import client as client_module
 from fedgroup.service.calls import question_call
 from fedgroup.service.serving import served

@@ -13,8 +13,8 @@ from silo_kinds import FILES, SERVED, Settings, fill_postgres, opened, postgres_
 from silo_worlds import EARTH, FIJI, NOON, PARIS, PLANE, Row, World, worlds
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import Measure, RangeQuery
 from fedgroup.owner import table_silo
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.silos import duck, postgres_packed, sqlite
 from fedgroup.space import Circle
 

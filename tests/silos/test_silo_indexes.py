@@ -14,7 +14,7 @@ from silo_kinds import Settings, opened, postgres_columns, postgres_points, sqli
 from silo_worlds import NOON, PARIS, Row
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import RangeQuery
+from fedgroup.questions.query import RangeQuery
 from fedgroup.silos.postgres_packed import packed_select
 from fedgroup.silos.select import select
 from fedgroup.silos.wanted import rows_of_question

@@ -10,7 +10,7 @@ from hypothesis import given
 from silo_worlds import EARTH, MAPS, PARIS, PLANE, World, worlds
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import RangeQuery
+from fedgroup.questions.query import RangeQuery
 from fedgroup.silos.wanted import Box, rows_of_domain, rows_of_question
 from fedgroup.space import Circle, PublicMap, Rectangle
 

@@ -15,7 +15,7 @@ from fedgroup.owner.counting import count_vectors
 from fedgroup.privacy.noise import SeededNoise
 from fedgroup.privacy.release import release_vectors
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.provider.similarity import Estimate, kept_cells, noisy_graph
+from fedgroup.provider.similarity import kept_cells, noisy_graph
 from fedgroup.space import PublicMap
 
 THRESHOLD = 0.5
@@ -31,7 +31,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
         "raw": vectors.values,
     }
     for estimate, rows in references.items():
-        yield _row(vectors, estimate, rows, repeats=1 if quick else 3)  # type: ignore[arg-type]
+        yield _row(vectors, estimate, rows, repeats=1 if quick else 3)
 
 
 def noisy_vectors(owners: int) -> NoisyVectors:
@@ -49,7 +49,7 @@ def noisy_vectors(owners: int) -> NoisyVectors:
     )
 
 
-def _row(vectors: NoisyVectors, estimate: Estimate, rows: Any, *, repeats: int) -> Row:
+def _row(vectors: NoisyVectors, estimate: str, rows: Any, *, repeats: int) -> Row:
     from sklearn.neighbors import radius_neighbors_graph
 
     def ours() -> int:

@@ -1,4 +1,4 @@
-"""`fedgroup bench grouping`: Algorithm 2 on the sparse graph, against colouring the complement with networkx."""
+"""`fedgroup bench grouping`: str 2 on the sparse graph, against colouring the complement with networkx."""
 
 from __future__ import annotations
 

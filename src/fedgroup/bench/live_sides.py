@@ -26,7 +26,7 @@ from fedgroup.live.config import OwnerConfig, ProviderConfig, read_config
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.running import running_owners, running_provider
 from fedgroup.live.trial import FEDERATION, Trial, make_trial
-from fedgroup.messages import RangeQuery
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 from fedgroup.transport.listening import Listening
 from fedgroup.transport.topics import Topics

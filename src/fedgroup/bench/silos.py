@@ -14,7 +14,7 @@ from fedgroup.bench.measuring import Row, median_seconds, peak_mb
 from fedgroup.bench.postgres_server import missing as missing_server
 from fedgroup.bench.postgres_server import postgres_server
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import RangeQuery
+from fedgroup.questions.query import RangeQuery
 from fedgroup.silos import open_silo
 from fedgroup.space import Box, Circle, PublicMap
 

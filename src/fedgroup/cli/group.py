@@ -23,6 +23,8 @@ from fedgroup.cli.options import (
 )
 from fedgroup.cli.output import notice, print_json, result, several, working
 from fedgroup.cli.parsing import parse_grid
+from fedgroup.questions.graphs import ESTIMATES, PRIVATE, using
+from fedgroup.questions.kinds import either
 
 if TYPE_CHECKING:
     from fedgroup.data.plans import Plan
@@ -39,19 +41,19 @@ class GroupOptions:
         option(GROUPS, "--epsilon", "what grouping may cost every owner, such as 0.3 (not for --graph exact)", "E"),
     ] = None
     grid: Annotated[str, option(GROUPS, "--grid", "cells of the count vectors", "COLUMNSxROWS")] = "10x10"
-    graph: Annotated[
-        str, option(GROUPS, "--graph", "topcell, likely, noisy, hybrid, secure, or exact (with --evaluate)", "NAME")
-    ] = "topcell"
+    graph: Annotated[str, option(GROUPS, "--graph", f"{', '.join(PRIVATE)}, or exact (with --evaluate)", "NAME")] = (
+        "topcell"
+    )
     threshold: Annotated[
         float,
         option(
             GROUPS,
             "--threshold",
-            "for likely, noisy, hybrid, secure and exact: join owners similar above R; --evaluate judges by it",
+            f"for {using('threshold')}: join owners similar above R; --evaluate judges by it",
             "R",
         ),
     ] = 0.5
-    estimate: Annotated[str, option(GROUPS, "--estimate", "for noisy: thresholded, debiased or raw", "NAME")] = (
+    estimate: Annotated[str, option(GROUPS, "--estimate", f"for {using('estimate')}: {either(ESTIMATES)}", "NAME")] = (
         "thresholded"
     )
     algorithm: Annotated[

@@ -28,6 +28,7 @@ from fedgroup.cli import (
 )
 from fedgroup.cli.interrupts import INTERRUPTED, interruptible
 from fedgroup.errors import FedgroupError
+from fedgroup.questions.kinds import KINDS
 
 _TRY_LATER = 75
 
@@ -64,9 +65,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "check": check.check,
     "index": index.index,
     "group": group.group,
-    "count": query.count,
-    "sum": query.sum_,
-    "avg": query.avg,
+    **{name: query.command(kind) for name, kind in KINDS.items()},
     "ledger": ledger.ledger,
     "experiment": experiment.experiment,
     "bench": bench.bench,
@@ -77,7 +76,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "broker": brokers.broker,
 }
 _GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
-    "ask": ("Ask a running federation.", {"count": ask.count, "sum": ask.sum_, "avg": ask.avg}),
+    "ask": ("Ask a running federation.", {name: ask.command(kind) for name, kind in KINDS.items()}),
     "certificates": (
         "The federation's own authority, and everybody's keys.",
         {

@@ -13,9 +13,9 @@ from fedgroup.experiments.sweeps import Stages
 from fedgroup.experiments.trial import Trial
 from fedgroup.federation import Federation
 from fedgroup.federation.masks import with_cohorts
-from fedgroup.federation.methods import COHORT_SIZE
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
 from fedgroup.privacy.release import scale_of_noise
+from fedgroup.questions.methods import COHORT_SIZE
 from fedgroup.secure.round import MaskSettings, noises_of
 
 KEYS = ("data", "owners", "epsilon", "graph", "setting", "selection")

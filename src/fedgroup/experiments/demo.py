@@ -13,8 +13,8 @@ from fedgroup.data.city import SIZE_M
 from fedgroup.data.plans import Plan
 from fedgroup.data.synthetic import synthesize
 from fedgroup.federation import Federation
-from fedgroup.messages import Answer
 from fedgroup.owner.records import Records
+from fedgroup.questions.answers import Answer
 from fedgroup.space import Circle
 
 EPSILONS = (0.2, 0.3, 0.4, 0.5)

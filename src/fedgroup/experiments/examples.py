@@ -13,8 +13,8 @@ import numpy as np
 from fedgroup.data.plans import Plan
 from fedgroup.data.synthetic import synthesize
 from fedgroup.federation import Federation
-from fedgroup.messages import Answer
 from fedgroup.owner.records import Records
+from fedgroup.questions.answers import Answer
 from fedgroup.service.pages.examples import Example, ExampleCity
 from fedgroup.space import Circle
 

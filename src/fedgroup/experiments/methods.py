@@ -18,7 +18,6 @@ from fedgroup.owner.index import RecordIndex
 from fedgroup.privacy.noise import SeededNoise
 from fedgroup.privacy.release import release_vectors
 from fedgroup.privacy.sensitivity import Neighbours
-from fedgroup.provider.grouping import Algorithm
 
 PAPER_BAND: Band = (0.4, 0.6)
 """The paper calls r_l and r_u hyper-parameters and prints none; this is its threshold 0.5 -/+ 0.1."""
@@ -35,7 +34,7 @@ class Comparing:
     """A graph whose pairs in doubt are compared: the paper's fixed band of raw cosines, or limits derived per pair."""
 
     band: Band | None = None
-    algorithm: Algorithm = "greedy"
+    algorithm: str = "greedy"
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedgroup.epsilon import NOTHING
-from fedgroup.federation.methods import Method
-from fedgroup.messages import RangeQuery
-from fedgroup.messages.words import question
+from fedgroup.federation.methods import ChosenMethod
 from fedgroup.owner.records import Records
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.provider.settings import COMPARED
+from fedgroup.questions.graphs import GRAPHS
+from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.words import question
 
 OUTSIDE = "records outside the domain are not counted"
 CUT = "of each owner only the first {} records inside the domain are counted; the interval does not cover that"
@@ -24,7 +24,7 @@ COMPARED_NOTE = "epsilon-DP given the groups only: they came from exact, confide
 CLIPPED = "values are cut to the clip range and rounded to the resolution; the interval does not cover that"
 
 
-def charges_of(query: RangeQuery, how: Method, *, times: int, protection: Protection) -> Sequence[Charge]:
+def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: Protection) -> Sequence[Charge]:
     """Return the price of a question, and that of its plan's setup, which a ledger takes once."""
     text = f"{question(query)}, {how.told}" + ("" if times == 1 else f", {times} times")
     asked = Charge(query.epsilon * times, "query", text, protection=str(protection))
@@ -43,14 +43,15 @@ def charges_of(query: RangeQuery, how: Method, *, times: int, protection: Protec
     return [setup, asked]
 
 
-def notes_of(query: RangeQuery, how: Method, *, records: Records, protection: Protection) -> tuple[str, ...]:
+def notes_of(query: RangeQuery, how: ChosenMethod, *, records: Records, protection: Protection) -> tuple[str, ...]:
     """Return what an interval does not say; all of it is public."""
     notes = [OUTSIDE]
     if protection.max_records is not None:
         notes.append(CUT.format(protection.max_records))
     if query.measure is not None:
         notes.append(CLIPPED)
-    if how.plan is not None and how.plan.settings.get("graph") in COMPARED:
+    graph = None if how.plan is None else GRAPHS.get(how.plan.settings.get("graph", ""))
+    if graph is not None and graph.compares:
         notes.append(COMPARED_NOTE)
     if how.terms.masked is not None and how.terms.masked.simulated:
         notes.append(SIMULATED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedgroup.federation.fitting import require_own_plan
 from fedgroup.federation.masks import MaskRoom
-from fedgroup.federation.methods import Method, choose_method
+from fedgroup.federation.methods import ChosenMethod, choose_method
 from fedgroup.federation.price import unlisted
 from fedgroup.federation.questions import Details
 from fedgroup.owner.records import Records
@@ -25,9 +25,9 @@ class ReadyMethods:
         self._map = public_map
         self._protection = protection
         self._masks = masks
-        self._kept: dict[tuple[int, str], Method] = {}
+        self._kept: dict[tuple[int, str], ChosenMethod] = {}
 
-    def of(self, details: Details) -> Method:
+    def of(self, details: Details) -> ChosenMethod:
         """Return the method asked for; a plan that does not fit is refused."""
         plan = details.get("plan")
         key = (id(plan), repr([details.get(name) for name in _SAID]))
@@ -40,7 +40,7 @@ class ReadyMethods:
             self._kept[key] = known
         return known
 
-    def _made(self, details: Details) -> Method:
+    def _made(self, details: Details) -> ChosenMethod:
         made = choose_method(details, owners=self._records.owners, masks=self._masks)
         require_own_plan(made.plan, public_map=self._map, protection=self._protection)
         overlap = made.overlap(self._records.owners)

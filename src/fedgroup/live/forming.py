@@ -26,7 +26,7 @@ from fedgroup.messages.said import Accepted, Described, Revealed, Sealed, perhap
 from fedgroup.privacy.release import scale_of_noise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.role import Provider
-from fedgroup.provider.settings import COMPARED, GroupingSettings
+from fedgroup.provider.settings import GroupingSettings
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import PublicMap
 
@@ -67,7 +67,7 @@ class Forming:
         Costs every owner `epsilon`; the graph `secure` compares owners instead, and costs one bit a comparison.
         """
         vectors, names = (
-            (None, sorted(self._desk.present)) if settings.graph == "secure" else (await self._vectors(epsilon, grid))
+            (None, sorted(self._desk.present)) if not settings.kind.vectors else (await self._vectors(epsilon, grid))
         )
         grouping = await self._grouping(settings, vectors, names, grid)
         labels = grouping.partition.labels
@@ -97,7 +97,7 @@ class Forming:
         self, settings: GroupingSettings, vectors: NoisyVectors | None, names: list[str], grid: tuple[int, int]
     ) -> Grouping:
         """Group by noisy vectors, and by secure comparisons of owners that opted in where the graph asks for them."""
-        if vectors is not None and settings.graph not in COMPARED:
+        if vectors is not None and not settings.kind.compares:
             return await asyncio.to_thread(self._provider.group, vectors, settings, private=True)
         compare = Comparing(self._desk, grid=grid, threshold=settings.threshold, seconds=self._seconds)
         return await asyncio.to_thread(

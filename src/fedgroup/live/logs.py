@@ -21,7 +21,7 @@ from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.live.spared_lines import SparingHandler, left_out_of
 from fedgroup.messages.live import FromOwner
 from fedgroup.messages.said import Left, Refused
-from fedgroup.messages.words import round_name
+from fedgroup.questions.words import round_name
 from fedgroup.transport.codec import decode
 
 FORMATS = ("text", "json")

@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated
 
 from fedgroup.errors import InvalidInput, InvalidQuery
+from fedgroup.given import one_of
 from fedgroup.live.attendance import Quorum
 from fedgroup.messages.limits import MOST_MEMBERS
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.graphs import LEFTOVERS, PRIVATE
+from fedgroup.questions.methods import METHODS
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import PublicMap
 
+try:
+    import msgspec
+except ImportError:
+    raise InvalidInput("live roles need the extra [live]: pip install 'fedgroup[live]'") from None
+
+MOST_SIDE = 64
+"""The most columns, or rows, of a grid that owners are compared on: a vector travels as one message."""
 MPC_MOST = 500
 """The most owners in one group unless a provider's file says otherwise: 500 tell each other 150 MB to form it."""
 
 
-@dataclass(frozen=True)
-class UsualGrouping:
-    """How owners are grouped where a request for a plan does not say it."""
+class UsualGrouping(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """How owners are grouped where a request for a plan does not say it: a table of the provider's file."""
 
-    columns: int = 5
-    rows: int = 5
-    graph: Literal["topcell", "likely", "noisy"] = "likely"
-    leftovers: Literal["alone", "cohort"] = "cohort"
+    columns: Annotated[int, msgspec.Meta(ge=1, le=MOST_SIDE)] = 5
+    rows: Annotated[int, msgspec.Meta(ge=1, le=MOST_SIDE)] = 5
+    graph: str = "likely"
+    leftovers: str = "cohort"
+
+    def __post_init__(self) -> None:
+        one_of(self.graph, PRIVATE, name="graph")
+        one_of(self.leftovers, LEFTOVERS, name="leftovers")
 
 
 @dataclass(frozen=True)
@@ -42,7 +55,7 @@ class LiveSettings:
     seconds: float = 10.0
     attributes: tuple[str, ...] | None = None
     times: bool | None = None
-    grouping: UsualGrouping = UsualGrouping()
+    grouping: UsualGrouping = UsualGrouping()  # noqa: RUF009  frozen
     quorum: Quorum = field(default_factory=Quorum)
     messages_at_once: int = 1_000
 
@@ -55,8 +68,8 @@ class LiveSettings:
 
     def require_possible(self, method: str, *, owners: int) -> None:
         """Refuse a method that so many owners cannot be asked by: all of them would be in one group."""
-        if method == "mpc" and owners > self.mpc_most:
+        if METHODS[method].together == "all" and owners > self.mpc_most:
             raise InvalidQuery(
-                f"{owners} owners are here, and mpc, which puts all of them into one group, is for at most "
+                f"{owners} owners are here, and {method}, which puts all of them into one group, is for at most "
                 f"{self.mpc_most} (mpc_most in the provider's file); ask with the method cohorts"
             )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fedgroup.errors import refusals_in_words
 from fedgroup.live.asking import Tally
 from fedgroup.live.attendance import Attendance
-from fedgroup.messages import Answer
+from fedgroup.questions.answers import Answer
 
 _AWAY = "owner that was here before is away; its records are not counted"
 _ALL_AWAY = "owners that were here before are away; their records are not counted"

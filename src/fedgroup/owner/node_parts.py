@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import RangeQuery
 from fedgroup.privacy.budget import Charge
+from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.pair_keys import OwnerKey
 from fedgroup.space import Grid
 

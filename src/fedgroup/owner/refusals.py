@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fedgroup.errors import BudgetExhausted, LedgerUnavailable, ProtocolViolation, SiloUnavailable
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.limits import MOST_NAME
 from fedgroup.messages.live import ToOwner
 from fedgroup.owner.node_parts import Silo
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import PublicMap
 
 

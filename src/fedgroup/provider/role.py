@@ -16,7 +16,7 @@ from fedgroup.provider.grouping import partition_graph
 from fedgroup.provider.grouping.topcell import partition_by_cell
 from fedgroup.provider.lazy_grouping import group_lazily
 from fedgroup.provider.placing import likely_cells
-from fedgroup.provider.settings import PLACED, GroupingSettings
+from fedgroup.provider.settings import GroupingSettings
 from fedgroup.provider.similarity import noisy_graph, smallest_kept_cell, top_cells
 from fedgroup.secure.masking import sums_of_masked
 from fedgroup.secure.sign import Bits
@@ -42,9 +42,9 @@ class Provider:
         self, vectors: NoisyVectors, settings: GroupingSettings, *, private: bool, join: Join | None = None
     ) -> Grouping:
         """Return groups of owners whose noisy vectors are similar; `join` makes the graph, by default here."""
-        if settings.graph == "exact":
+        if not settings.kind.private:
             raise InvalidInput("the exact graph needs exact vectors, which a provider never sees; it is for evaluation")
-        if settings.graph in PLACED:
+        if settings.kind.places:
             cells, told = _cells(vectors, settings)
             partition = partition_by_cell(cells, limits=settings.limits)
             return Grouping(partition, settings.facts() | told, vectors.epsilon, _stated(private), private)

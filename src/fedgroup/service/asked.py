@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Literal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import core_schema
 
-from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidInput, InvalidQuery, ProtocolViolation
-from fedgroup.live.config import MOST_SIDE
-from fedgroup.live.settings import MPC_MOST, LiveSettings, UsualGrouping
-from fedgroup.messages import Kind, Measure, RangeQuery
+from fedgroup.epsilon import NOTHING, Epsilon
+from fedgroup.errors import InvalidQuery
+from fedgroup.live.settings import MOST_SIDE, MPC_MOST, LiveSettings, UsualGrouping
 from fedgroup.messages.limits import MOST_TEXT
-from fedgroup.messages.wire_query import WireQuery
-from fedgroup.owner.times import as_instant
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.release import scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.privacy.shares import require_shareable
 from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.settings import GroupingSettings
-from fedgroup.service.calls import said_range
-from fedgroup.space import Circle, PublicMap, Range, Rectangle
-from fedgroup.space.ranges import range_from_geojson
+from fedgroup.questions import graphs, methods
+from fedgroup.questions.kinds import KINDS
+from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.said import as_invalid_query, question_of, range_said, said_range, some_epsilon
 
-_MEASURE = ("attribute", "clip", "signed", "resolution")
+
+@dataclass(frozen=True)
+class _Among:
+    """A text out of a catalogue."""
+
+    names: Iterable[str]
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+        return core_schema.literal_schema(list(self.names))
+
+
+KindAsked = Annotated[str, _Among(KINDS)]
+MethodAsked = Annotated[str, _Among(methods.PRIVATE)]
+ModeAsked = Annotated[str, _Among(methods.MODES)]
+GraphAsked = Annotated[str, _Among(graphs.PRIVATE)]
+EstimateAsked = Annotated[str, _Among(graphs.ESTIMATES)]
+AlgorithmAsked = Annotated[str, _Among(graphs.ALGORITHMS)]
+LeftoversAsked = Annotated[str, _Among(graphs.LEFTOVERS)]
+
 _POLYGON = "a GeoJSON Polygon or MultiPolygon, or a Feature with one; edges are straight in x and y"
 
 
@@ -60,7 +75,7 @@ class RectangleAsked(_Strict):
 class QuestionAsked(_Strict):
     """A question about one range: a circle, a rectangle or a polygon, in the coordinates of the federation's map."""
 
-    kind: Kind
+    kind: KindAsked
     circle: CircleAsked | None = None
     rectangle: RectangleAsked | None = None
     polygon: dict[str, Any] | None = Field(None, description=_POLYGON)
@@ -71,9 +86,7 @@ class QuestionAsked(_Strict):
     resolution: float | None = Field(None, gt=0, description="values are rounded to it; about clip / 1000 by default")
     since: str | float | None = Field(None, description="from this time on: ISO, or seconds since 1970")
     until: str | float | None = Field(None, description="before this time")
-    method: Literal["dp", "fedgroup", "cohorts", "mpc"] | None = Field(
-        None, description="fedgroup by default if there is a plan, else dp"
-    )
+    method: MethodAsked | None = Field(None, description="fedgroup by default if there is a plan, else dp")
     fresh: bool = Field(False, description="ask anew and pay anew, even if the same was asked before")
     least_owners: int | None = Field(None, ge=1, le=1_000_000, description="refuse, for nothing, if fewer are here")
     least_share: float | None = Field(None, ge=0, le=1, description="likewise for a share of all known owners")
@@ -86,19 +99,31 @@ class PlanAsked(_Strict):
     Columns, rows, graph and leftovers are those of the provider's file where they are not said.
     """
 
-    epsilon: float = Field(ge=1e-9, le=1_000_000, description="what grouping costs every owner, and the operator")
+    epsilon: float | None = Field(
+        None,
+        ge=1e-9,
+        le=1_000_000,
+        description="what grouping costs every owner, and the operator; needed unless the graph is secure",
+    )
     columns: int | None = Field(None, ge=1, le=MOST_SIDE, description="of the grid that owners are compared on")
     rows: int | None = Field(None, ge=1, le=MOST_SIDE)
-    mode: Literal["masked", "trusted"] = "masked"
-    graph: Literal["topcell", "likely", "noisy"] | None = Field(None, description="how similar owners are found")
-    estimate: Literal["thresholded", "debiased", "raw"] = "thresholded"
-    algorithm: Literal["greedy", "dsatur", "cliques"] | None = None
+    mode: ModeAsked = "masked"
+    graph: GraphAsked | None = Field(None, description="how similar owners are found")
+    estimate: EstimateAsked = "thresholded"
+    algorithm: AlgorithmAsked | None = None
     threshold: float = Field(0.5, ge=0, lt=1)
     false_cells: float = Field(0.1, ge=1e-9, le=4_096)
     misplaced: float = Field(0.02, ge=0, le=1)
-    leftovers: Literal["alone", "cohort"] | None = Field(None, description="owners that could not be placed")
+    leftovers: LeftoversAsked | None = Field(None, description="owners that could not be placed")
     cohort_size: int = Field(50, ge=2, le=2_000)
     largest: int | None = Field(None, ge=1, le=2_000, description="the most members a group may have")
+    lower: float | None = Field(None, ge=-1, le=1, description="for hybrid: a noisy similarity below it is a no")
+    upper: float | None = Field(None, ge=-1, le=1, description="for hybrid: a noisy similarity above it is a yes")
+    comparisons: int | None = Field(None, ge=0, description="for hybrid: at most so many; fewer make more groups")
+
+
+_ALIKE = {"estimate", "algorithm", "threshold", "false_cells", "misplaced", "lower", "upper", "comparisons"}
+"""What a request for a plan and the settings of a grouping call alike."""
 
 
 def plain_question(asked: QuestionAsked, query: RangeQuery) -> dict[str, Any]:
@@ -109,23 +134,16 @@ def plain_question(asked: QuestionAsked, query: RangeQuery) -> dict[str, Any]:
 
 def range_query(asked: QuestionAsked, settings: LiveSettings) -> RangeQuery:
     """Return the question that owners are asked, or say what is wrong with it: nothing is spent on it."""
-    with _as_invalid_query():
-        query = RangeQuery(
-            asked.kind,
-            _range(asked, settings.public_map),
-            Epsilon.of(asked.epsilon),
-            _measure(asked),
-            None if asked.since is None else as_instant(asked.since, name="since"),
-            None if asked.until is None else as_instant(asked.until, name="until"),
-        )
-        settings.public_map.require_reachable(query.range)
-        WireQuery.of(query)
-        return query
+    public_map = settings.public_map
+    with as_invalid_query():
+        said = asked.model_dump()
+        about = range_said(said["circle"], said["rectangle"], said["polygon"], lonlat=public_map.lonlat)
+        return question_of(asked.kind, about, Epsilon.of(asked.epsilon), said, public_map)
 
 
 def require_noise(query: RangeQuery, settings: LiveSettings, *, masked: bool) -> None:
     """Refuse a question whose noise owners could not draw; they would refuse it after it was charged."""
-    with _as_invalid_query():
+    with as_invalid_query():
         for scale in scales_of(query, settings.protection).values():
             require_shareable(scale, 1) if masked else require_drawable(scale)
 
@@ -135,6 +153,11 @@ def grid_of(asked: PlanAsked, usual: UsualGrouping) -> tuple[int, int]:
     return asked.columns or usual.columns, asked.rows or usual.rows
 
 
+def price_of(asked: PlanAsked, settings: GroupingSettings) -> Epsilon:
+    """Return what grouping costs every owner: nothing where no noisy vectors are asked for."""
+    return some_epsilon(asked.epsilon) if settings.kind.vectors else NOTHING
+
+
 def grouping_settings(
     asked: PlanAsked, usual: UsualGrouping, protection: Protection, *, most: int = MPC_MOST
 ) -> GroupingSettings:
@@ -142,62 +165,14 @@ def grouping_settings(
     size = asked.cohort_size if "cohort_size" in asked.model_fields_set else min(asked.cohort_size, most)
     if max(size, asked.largest or 0) > most:
         raise InvalidQuery(f"groups have at most {most} members here (mpc_most in the provider's file)")
-    with _as_invalid_query():
-        require_drawable(scale_of_noise(protection.of_histogram(), Epsilon.of(asked.epsilon)))
-        return GroupingSettings(
+    with as_invalid_query():
+        settings = GroupingSettings(
             graph=asked.graph or usual.graph,
-            estimate=asked.estimate,
-            algorithm=asked.algorithm,
-            threshold=asked.threshold,
-            false_cells=asked.false_cells,
-            misplaced=asked.misplaced,
             limits=None if asked.largest is None else Limits(largest=asked.largest),
             leftovers=asked.leftovers or usual.leftovers,
             cohort_size=size,
+            **asked.model_dump(include=_ALIKE),
         )
-
-
-def _range(asked: QuestionAsked, public_map: PublicMap) -> Range:
-    if [asked.circle, asked.rectangle, asked.polygon].count(None) != 2:
-        raise InvalidQuery("ask about one range: a circle, a rectangle or a polygon")
-    if asked.circle is not None:
-        return Circle(asked.circle.x, asked.circle.y, asked.circle.radius)
-    if asked.rectangle is not None:
-        return _rectangle(asked.rectangle, public_map)
-    return range_from_geojson(_text(asked.polygon))
-
-
-def _rectangle(asked: RectangleAsked, public_map: PublicMap) -> Rectangle:
-    if not asked.across_antimeridian:
-        return Rectangle(asked.west, asked.south, asked.east, asked.north)
-    if not public_map.lonlat:
-        raise InvalidQuery("across_antimeridian is for federations in degrees")
-    return Rectangle.across_antimeridian(asked.west, asked.south, asked.east, asked.north)
-
-
-def _text(polygon: dict[str, Any] | None) -> str:
-    try:
-        return json.dumps(polygon)
-    except RecursionError:
-        raise InvalidQuery("this is not a GeoJSON polygon: it is nested too deep") from None
-
-
-def _measure(asked: QuestionAsked) -> Measure | None:
-    if asked.kind == "count":
-        if any(getattr(asked, name) for name in _MEASURE):
-            raise InvalidQuery(f"count takes none of {', '.join(_MEASURE)}; ask for sum or avg")
-        return None
-    if asked.attribute is None or asked.clip is None:
-        raise InvalidQuery(f"{asked.kind} needs an attribute and a clip, the largest value a record may contribute")
-    return Measure(asked.attribute, asked.clip, asked.signed, asked.resolution)
-
-
-@contextmanager
-def _as_invalid_query() -> Iterator[None]:
-    """Say of whatever is wrong with a question that it is the question."""
-    try:
-        yield
-    except InvalidQuery:
-        raise
-    except (InvalidInput, ProtocolViolation) as error:
-        raise InvalidQuery(str(error)) from None
+        if settings.kind.vectors:
+            require_drawable(scale_of_noise(protection.of_histogram(), price_of(asked, settings)))
+        return settings

@@ -18,12 +18,10 @@ from typing import Any, Unpack
 
 from fedgroup.errors import FedgroupError, InvalidInput
 from fedgroup.given import path_like
-from fedgroup.messages import Answer, Expectation, Kind
+from fedgroup.questions.answers import Answer, Expectation, answer_from, expectation_from
 from fedgroup.service.calls import (
     Call,
     Details,
-    answer_of,
-    expectation_of,
     question_call,
     read_reply,
     required_url,
@@ -95,13 +93,13 @@ class Client:
         """Return the mean of an attribute over the records in a range."""
         return self.ask("avg", asked, epsilon=epsilon, **details)
 
-    def ask(self, kind: Kind, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    def ask(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
         """Return the answer to a question; `calls.Details` lists what can be said about it."""
-        return answer_of(self._call(question_call(kind, asked, epsilon, details)))
+        return answer_from(self._call(question_call(kind, asked, epsilon, details)))
 
-    def expect(self, kind: Kind, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Expectation:
+    def expect(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Expectation:
         """Return what an answer would be like; nothing is spent."""
-        return expectation_of(self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
+        return expectation_from(self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
 
     def budget(self) -> dict[str, Any]:
         """Return the user's allowance, what was spent of it and what is left."""
@@ -179,13 +177,13 @@ class AsyncClient:
         """Return the mean of an attribute over the records in a range."""
         return await self.ask("avg", asked, epsilon=epsilon, **details)
 
-    async def ask(self, kind: Kind, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    async def ask(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
         """Return the answer to a question; `calls.Details` lists what can be said about it."""
-        return answer_of(await self._call(question_call(kind, asked, epsilon, details)))
+        return answer_from(await self._call(question_call(kind, asked, epsilon, details)))
 
-    async def expect(self, kind: Kind, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Expectation:
+    async def expect(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Expectation:
         """Return what an answer would be like; nothing is spent."""
-        return expectation_of(await self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
+        return expectation_from(await self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
 
     async def budget(self) -> dict[str, Any]:
         """Return the user's allowance, what was spent of it and what is left."""

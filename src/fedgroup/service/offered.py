@@ -6,7 +6,7 @@ from fedgroup.errors import InvalidQuery
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.settings import LiveSettings
-from fedgroup.messages import RangeQuery
+from fedgroup.questions.query import RangeQuery
 from fedgroup.service.shown import PlanShown
 
 

@@ -8,9 +8,8 @@ from fastapi import APIRouter, Header
 
 from fedgroup.service.accounts import Asker, Operator, TheService
 from fedgroup.service.asked import PlanAsked, QuestionAsked
-from fedgroup.service.calls import KEY
 from fedgroup.service.handlers import documented
-from fedgroup.service.problems import Problem
+from fedgroup.service.problems import KEY, Problem
 from fedgroup.service.shown import AnswerShown, ExpectationShown, OwnersShown, PlanShown
 
 _COMMON = ("unknown-token", "too-large", "too-slow", "invalid-query", "too-many-questions", "internal")
@@ -40,7 +39,7 @@ async def ask(
     With `dry_run`, tell what the answer would be like instead; nothing is spent.
     """
     if asked.dry_run:
-        return await service.questions.expect(user, asked)
+        return ExpectationShown.of(await service.questions.expect(user, asked))
     return AnswerShown.of(await service.questions.ask(user, asked, key=key))
 
 

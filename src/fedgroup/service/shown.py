@@ -2,54 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
 from fedgroup.live.attendance import Attendance
 from fedgroup.live.plans import LivePlan
-from fedgroup.live.provider import METHODS, LiveProvider
-from fedgroup.messages import Answer, Kind, OwnersLeft
+from fedgroup.live.provider import LiveProvider
+from fedgroup.questions.answers import Expectation, PrivateAnswer
+from fedgroup.questions.methods import PRIVATE
 from fedgroup.storage.provider_state import Question, User
-
-Number = int | float
-
-_EVALUATION = ("values", "true_value", "true_value_clipped")
 
 
 class _Shown(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class AnswerShown(_Shown):
-    """An answer: the value, how far noise may have moved it, what it cost, and who was heard."""
+@dataclass(frozen=True, kw_only=True)
+class AnswerShown(PrivateAnswer):
+    """An answer, with the id of its question."""
 
     id: str
-    kind: Kind
-    value: Number | None
-    interval: list[Number] = Field(min_length=2, max_length=2)
-    confidence: float
-    epsilon: float
-    method: str
-    in_group: str | None
-    trust: str
-    groups: int
-    noises: float
-    owners: int
-    heard: int
-    missing: int
-    private: bool
-    seconds: float
-    stored: bool
-    charged: float
-    asked_at: str | None
-    notes: list[str]
-    refused: dict[str, int] = Field({}, description="how many of the missing owners refused, by the reason they gave")
-    absent: int = Field(
-        0, description="how many of the missing owners were here before, or are in the plan, and are away"
-    )
-    delta: float = Field(0.0, description="the chance that epsilon does not hold: that a large group's masks fail")
 
     @classmethod
     def of(cls, question: Question) -> AnswerShown:
@@ -57,34 +31,16 @@ class AnswerShown(_Shown):
         return cls(id=question.id, **(question.answer or {}))
 
 
-class ErrorShown(_Shown):
-    """How far noise will move a sum: on average, by standard deviation, and at most in 95 % of the answers."""
-
-    mean_absolute: float
-    standard_deviation: float
-    half_width: float
-
-
-class ExpectationShown(_Shown):
+@dataclass(frozen=True, kw_only=True)
+class ExpectationShown(Expectation):
     """What an answer would be like; nothing was spent."""
 
     dry_run: Literal[True] = True
-    kind: Kind
-    epsilon: float
-    charge: float
-    method: str
-    in_group: str | None
-    trust: str
-    groups: int
-    noises: float
-    owners: int
-    confidence: float
-    errors: dict[str, ErrorShown]
-    left: float
-    affordable: bool
-    private: bool
-    owners_left: OwnersLeft
-    delta: float = 0.0
+
+    @classmethod
+    def of(cls, expected: Expectation) -> ExpectationShown:
+        """Return an expectation, marked as what it is."""
+        return cls(**vars(expected))
 
 
 class QuestionShown(_Shown):
@@ -224,7 +180,7 @@ class FederationShown(_Shown):
             neighbours=protection.neighbours,
             unit=protection.unit,
             max_records=protection.max_records,
-            methods=[method for method in METHODS if provider.can_use(method)],
+            methods=[method for method in PRIVATE if provider.can_use(method)],
             seconds=settings.seconds,
             attributes=None if settings.attributes is None else list(settings.attributes),
             times=settings.times,
@@ -257,9 +213,3 @@ class ProblemShown(BaseModel):
     title: str
     status: int
     detail: str
-
-
-def answer_facts(answer: Answer) -> dict[str, Any]:
-    """Return an answer in plain values, without what belongs to evaluation."""
-    facts = {name: value for name, value in asdict(answer).items() if name not in _EVALUATION}
-    return facts | {"interval": list(answer.interval), "notes": list(answer.notes), "refused": dict(answer.refused)}

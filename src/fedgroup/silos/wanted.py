@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fedgroup.messages import RangeQuery
 from fedgroup.owner.range_scan import window_of
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle, PublicMap, Range
 
 LARGEST_LONGITUDE = 360.0

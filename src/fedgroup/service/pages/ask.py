@@ -9,6 +9,7 @@ from typing import Any
 
 from nicegui import ui
 
+from fedgroup.questions.methods import chosen
 from fedgroup.service.asked import QuestionAsked
 from fedgroup.service.pages.answer_card import AnswerCard, in_short
 from fedgroup.service.pages.area_form import AreaForm
@@ -63,7 +64,7 @@ class _AskPage:
     def _asking_form(self) -> AskingForm:
         provider = self._visit.service.provider
         methods = FederationShown.of(provider).methods
-        method = "fedgroup" if provider.plan is not None else "dp"
+        method = chosen(None, planned=provider.plan is not None).name
         attributes = getattr(provider.settings, "attributes", None)
         return AskingForm(methods, method, attributes=attributes, on_change=self._wish)
 

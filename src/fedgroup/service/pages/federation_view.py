@@ -60,7 +60,7 @@ class FederationViews:
 
 
 async def _view(service: Service) -> FederationView:
-    plans = await asyncio.to_thread(service.questions.plans)
+    plans = service.provider.plans
     users = await asyncio.to_thread(service.state.users)
     present = service.provider.desk.present
     minutes = service.metrics.by_minute(MINUTES)

@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from fedgroup.questions.answers import Expectation
 from fedgroup.service.accounts import Service
 from fedgroup.service.asked import PlanAsked, QuestionAsked
 from fedgroup.service.callers import vouch
@@ -16,7 +17,6 @@ from fedgroup.service.pages.examples import ExampleRuns
 from fedgroup.service.pages.federation_view import FederationViews
 from fedgroup.service.pages.sessions import SESSION, Session, Sessions, random_name
 from fedgroup.service.questions import PLAN
-from fedgroup.service.shown import ExpectationShown
 from fedgroup.storage.provider_state import Question, User
 
 
@@ -83,7 +83,7 @@ class Visit:
         self.service.rates.take(user)
         return await self.service.questions.ask(user, asked, key=random_name())
 
-    async def expect(self, asked: QuestionAsked) -> ExpectationShown:
+    async def expect(self, asked: QuestionAsked) -> Expectation:
         """Return what an answer would be like; nothing is spent."""
         return await self.service.questions.expect(await self.user(), asked)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from fedgroup.messages.values import Measure, RangeQuery
+from fedgroup.questions.kinds import KINDS
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Circle, MultiPolygon, Polygon, Rectangle
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -15,9 +16,8 @@ _ROUND_BYTES = 4
 
 def question(query: RangeQuery) -> str:
     """Return the question in words, as ledgers show it."""
-    what = {"count": "count", "sum": "sum of", "avg": "mean of"}[query.kind]
     of = "" if query.measure is None else f" {query.measure.attribute} ({_clip(query.measure)})"
-    return f"{what}{of} {_where(query)}{_when(query)}"
+    return f"{KINDS[query.kind].of}{of} {_where(query)}{_when(query)}"
 
 
 def round_name(round_id: bytes) -> str:
