@@ -50,6 +50,36 @@ class Details(TypedDict, total=False):
     key: str | None
 
 
+class PlanDetails(TypedDict, total=False):
+    """Everything about a new plan besides its epsilon; what is left out is what `[grouping]` of the provider says.
+
+    columns, rows
+                the grid that owners are compared on
+    graph       how similar owners are found
+    mode        masked, or trusted where owners' policies allow it
+    leftovers   owners that could not be placed stay alone, or form masked cohorts (cohort)
+    cohort_size, largest
+                the most members of such a cohort, and of any group
+    threshold, estimate, algorithm, false_cells, misplaced
+                how the graph decides
+    key         idempotency key: the same plan with the same key is charged once; a new one by default
+    """
+
+    columns: int | None
+    rows: int | None
+    graph: str | None
+    mode: str
+    leftovers: str | None
+    cohort_size: int
+    largest: int | None
+    threshold: float
+    estimate: str
+    algorithm: str | None
+    false_cells: float
+    misplaced: float
+    key: str | None
+
+
 @dataclass(frozen=True)
 class Call:
     """One request, to be sent by any means; one with a key may be sent again."""
@@ -77,14 +107,20 @@ class Call:
 
 def question_call(kind: Kind, asked: Range, epsilon: float, details: Details, *, dry_run: bool = False) -> Call:
     """Return the request that asks a question."""
-    unknown = ", ".join(set(details) - set(Details.__annotations__))
-    if unknown:
-        raise InvalidQuery(f"a question has no {unknown}; it has {', '.join(Details.__annotations__)}")
+    _require_known("a question", details, Details.__annotations__)
     said = {name: _plain(value) for name, value in details.items() if name != "key" and _is_said(value)}
     body = {"kind": kind, "epsilon": float(Epsilon.of(epsilon)), **said_range(asked), **said}
     if dry_run:
         return Call("POST", "/v1/queries", body | {"dry_run": True})
     return Call("POST", "/v1/queries", body, {"Idempotency-Key": _required_key(details.get("key"))})
+
+
+def plan_call(epsilon: float, details: PlanDetails) -> Call:
+    """Return the request that has all owners grouped anew."""
+    _require_known("a plan", details, PlanDetails.__annotations__)
+    said = {name: value for name, value in details.items() if name != "key" and value is not None}
+    body = {"epsilon": float(Epsilon.of(epsilon)), **said}
+    return Call("POST", "/v1/plans", body, {"Idempotency-Key": _required_key(details.get("key"))})
 
 
 def said_range(asked: Range) -> dict[str, Any]:
@@ -140,6 +176,12 @@ def unreachable(error: Exception, call: Call, *, may_have_arrived: bool) -> Serv
     if may_have_arrived and call.key is not None:
         text += f"; the question may have been charged: with key {call.key} the same one is charged once"
     return ServiceUnavailable(text)
+
+
+def _require_known(what: str, details: Mapping[str, Any], names: Mapping[str, Any]) -> None:
+    unknown = ", ".join(sorted(set(details) - set(names)))
+    if unknown:
+        raise InvalidQuery(f"{what} has no {unknown}; it has {', '.join(names)}")
 
 
 def _known(kind: type, reply: Mapping[str, Any]) -> dict[str, Any]:
