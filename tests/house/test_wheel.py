@@ -1,4 +1,4 @@
-"""What is built is whole: the wheel, installed elsewhere without the repository, runs the demo and tells the guarantees."""
+"""What is built is whole: an installed wheel runs the demo and tells the guarantees, without the repository."""
 
 from __future__ import annotations
 
