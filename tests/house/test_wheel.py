@@ -64,4 +64,4 @@ def test_the_wheel_says_what_the_project_says(installed: Path) -> None:
     assert said["Name"] == PROJECT["name"]
     assert said["Summary"] == PROJECT["description"]
     assert {*said.get_all("Provides-Extra", [])} == {*PROJECT["optional-dependencies"]}
-    assert said.get_payload().startswith("# fedgroup")
+    assert str(said.get_payload()).startswith("# fedgroup")

@@ -67,7 +67,7 @@ def test_errors_are_those_of_a_federation_in_one_process(running: Running, monke
         with pytest.raises(fg.InvalidInput, match="greater than 0"):
             federation.count(CIRCLE, epsilon=0)
         with pytest.raises(fg.InvalidQuery, match="no sincee"):
-            federation.count(CIRCLE, epsilon=0.1, sincee="2026")
+            federation.count(CIRCLE, epsilon=0.1, sincee="2026")  # type: ignore[call-arg]
         up.here.city.break_silos()
         with pytest.raises(TooFewHeard, match="2 owners refused: the owner's database does not answer") as unheard:
             federation.count(CIRCLE, epsilon=0.1)
@@ -110,7 +110,7 @@ def test_operators_have_owners_grouped_anew_and_pay_once_for_a_key(running: Runn
         assert (up.here.spent("op"), up.here.owners_spent()) == (Epsilon.of(20), {Epsilon.of(20)})
         assert federation.count(CIRCLE, epsilon=1).method == "fedgroup"
         with pytest.raises(fg.InvalidQuery, match="no colums"):
-            federation.regroup(epsilon=1, colums=2)
+            federation.regroup(epsilon=1, colums=2)  # type: ignore[call-arg]
         with fg.connect(up.url, up.here.tokens["ann"]) as user, pytest.raises(fg.InvalidInput, match="an operator"):
             user.regroup(epsilon=1)
 
