@@ -40,7 +40,7 @@ class DrivenLoop(asyncio.SelectorEventLoop):
         """Let time pass in which this loop does not run."""
         self._now += seconds
 
-    def run_in_executor(self, *work: Any) -> asyncio.Future[Any]:
+    def run_in_executor(self, *work: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         self._threads += 1
         done = super().run_in_executor(*work)
         done.add_done_callback(self._thread_ended)

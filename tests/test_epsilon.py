@@ -99,9 +99,9 @@ def test_amounts_outside_the_limits_are_refused(nano: int) -> None:
 def test_amounts_are_whole_nanos() -> None:
     assert type(Epsilon(np.int64(5)).nano) is int
     with pytest.raises(TypeError):
-        Epsilon(0.5)  # type: ignore[arg-type]
+        Epsilon(0.5)
     with pytest.raises(TypeError):
-        Epsilon(10) * 0.5  # type: ignore[operator]
+        Epsilon(10) * 0.5
 
 
 @given(st.integers(0, 10**12).map(Epsilon))

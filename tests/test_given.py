@@ -110,7 +110,7 @@ def test_shapes_seeds_and_cities_of_wrong_types_are_refused(door: Any, wrong: st
 
 def test_a_path_as_plan_is_told_how_to_load_it() -> None:
     with pytest.raises(fg.InvalidQuery, match=r"what Federation\.group or fg\.Plan\.load returns, got 'plan\.parquet'"):
-        federation().count(CIRCLE, epsilon=1, plan=Path("plan.parquet"))  # type: ignore[arg-type]
+        federation().count(CIRCLE, epsilon=1, plan=Path("plan.parquet"))
 
 
 def test_a_fraction_of_a_record_cannot_be_protected() -> None:
@@ -125,9 +125,9 @@ def test_numpys_scalars_are_numbers_everywhere() -> None:
     assert plan.settings["threshold"] == 0.5
     shape = fg.Rectangle(np.float32(1), np.int8(1), np.uint16(9), np.float64(9))
     asked = {"attribute": "fare", "clip": np.float32(10), "resolution": part, "signed": np.bool_(False)}
-    assert opened.sum(shape, epsilon=part, plan=plan, repeat=np.int64(2), **asked).epsilon == 1  # type: ignore[arg-type]
+    assert opened.sum(shape, epsilon=part, plan=plan, repeat=np.int64(2), **asked).epsilon == 1
     masked = {"method": "cohorts", "cohort_size": whole, "colluders": np.int64(1), "dropouts": np.float32(0)}
-    assert opened.count(fg.Circle(whole, whole, whole), epsilon=1, **masked).heard == 2  # type: ignore[arg-type]
+    assert opened.count(fg.Circle(whole, whole, whole), epsilon=1, **masked).heard == 2
     assert fg.Polygon(np.array([(0, 0), (4, 0), (4, 4)])).points == ((0, 0), (4, 0), (4, 4))
 
 

@@ -17,9 +17,16 @@ if TYPE_CHECKING:
     from fedgroup.data.plans import Plan as Plan
     from fedgroup.data.synthetic import synthesize as synthesize
     from fedgroup.errors import BudgetExhausted as BudgetExhausted
+    from fedgroup.errors import ComparisonsExhausted as ComparisonsExhausted
     from fedgroup.errors import FedgroupError as FedgroupError
     from fedgroup.errors import InvalidInput as InvalidInput
     from fedgroup.errors import InvalidQuery as InvalidQuery
+    from fedgroup.errors import LedgerUnavailable as LedgerUnavailable
+    from fedgroup.errors import ProtocolViolation as ProtocolViolation
+    from fedgroup.errors import ServiceUnavailable as ServiceUnavailable
+    from fedgroup.errors import SiloUnavailable as SiloUnavailable
+    from fedgroup.errors import TooFewHeard as TooFewHeard
+    from fedgroup.errors import TooFewHere as TooFewHere
     from fedgroup.federation import Federation as Federation
     from fedgroup.owner.records import Records as Records
     from fedgroup.privacy.noise import FloatingPointLaplace as FloatingPointLaplace
@@ -43,20 +50,27 @@ _HOME = {
     "Box": "fedgroup.space",
     "BudgetExhausted": "fedgroup.errors",
     "Circle": "fedgroup.space",
+    "ComparisonsExhausted": "fedgroup.errors",
     "Federation": "fedgroup.federation",
     "FedgroupError": "fedgroup.errors",
     "FloatingPointLaplace": "fedgroup.privacy.noise",
     "Grid": "fedgroup.space",
     "InvalidInput": "fedgroup.errors",
     "InvalidQuery": "fedgroup.errors",
+    "LedgerUnavailable": "fedgroup.errors",
     "MultiPolygon": "fedgroup.space",
     "Plan": "fedgroup.data.plans",
     "Polygon": "fedgroup.space",
+    "ProtocolViolation": "fedgroup.errors",
     "Records": "fedgroup.owner.records",
     "Rectangle": "fedgroup.space",
     "SQLiteLedger": "fedgroup.storage.sqlite",
     "SecureNoise": "fedgroup.privacy.noise",
     "SeededNoise": "fedgroup.privacy.noise",
+    "ServiceUnavailable": "fedgroup.errors",
+    "SiloUnavailable": "fedgroup.errors",
+    "TooFewHeard": "fedgroup.errors",
+    "TooFewHere": "fedgroup.errors",
     "aconnect": "fedgroup.service.client",
     "connect": "fedgroup.service.client",
     "read": "fedgroup.data.files",

@@ -68,7 +68,7 @@ def question(number: int, plan: str | None = None) -> Ask:
 
 
 def reason(node: OwnerNode, message: object) -> str:
-    ((to, payload),) = node.receive(PROVIDER, message)  # type: ignore[arg-type]
+    ((to, payload),) = node.receive(PROVIDER, message)
     assert to == PROVIDER
     return decode(payload, (Refused,)).reason
 
@@ -78,7 +78,7 @@ def exhausted(tmp_path: Path) -> Iterator[dict[int, tuple[OwnerNode, Watched]]]:
     owners = {records: owner(tmp_path, records=records) for records in (0, 10_000)}
     yield owners
     for node, _ in owners.values():
-        node.ledger.close()
+        node.ledger.close()  # type: ignore[attr-defined]
 
 
 def test_what_is_not_charged_is_not_counted(exhausted: dict[int, tuple[OwnerNode, Watched]]) -> None:
@@ -112,6 +112,6 @@ def test_what_was_counted_is_charged_even_if_the_database_then_fails(tmp_path: P
     def slow(query: RangeQuery) -> dict[str, int]:
         raise SiloUnavailable("the statement took too long, which depends on how much there is to count")
 
-    silo.totals = slow  # type: ignore[method-assign]
+    silo.totals = slow
     assert reason(node, question(1)) == "failed"
     assert node.ledger.spent() == Epsilon.of(1)  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -150,7 +151,8 @@ def test_epsilon_is_needed_unless_the_graph_is_exact(fedgroup, city):
 
 
 def test_the_help_of_the_threshold_names_every_graph_that_it_affects():
-    options = {each.opts[0]: each.help for each in typer.main.get_command(app).commands["group"].params}
+    commands: Any = typer.main.get_command(app)
+    options = {each.opts[0]: each.help for each in commands.commands["group"].params}
     affected = [graph for graph in GRAPHS if GroupingSettings(graph=graph).facts()["threshold"] is not None]
     assert [graph for graph in GRAPHS if re.search(rf"\b{graph}\b", options["--threshold"])] == affected
     assert affected == ["likely", "noisy", "hybrid", "secure", "exact"]

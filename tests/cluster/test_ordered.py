@@ -45,7 +45,7 @@ class Lazy(Executor):
 
     def submit(self, task: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        future.result = lambda timeout=None: task(*arguments)  # type: ignore[method-assign]
+        future.result = lambda timeout=None: task(*arguments)
         self.given.append(future)
         return future
 

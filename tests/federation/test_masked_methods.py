@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,7 +161,7 @@ def test_answers_tell_how_many_noises_they_hold() -> None:
 
 def test_no_mask_hides_two_answers_in_one_process(monkeypatch: pytest.MonkeyPatch):
     """Were a round's id used again, the difference of two masked values would be that of two noises: small."""
-    heard: list[np.ndarray] = []
+    heard: list[Any] = []
     usual = DataOwners._masked
     monkeypatch.setattr(DataOwners, "_masked", lambda *given: heard.append(found := usual(*given)) or found)
     asked = federation(30)

@@ -23,7 +23,7 @@ def federation(owners: Any = None, **settings: Any) -> fg.Federation:
 def test_an_unlisted_table_is_told_in_answers_expectations_and_plans_of_every_unit(unit: dict[str, Any]) -> None:
     asked = federation(**unit)
     plan = asked.group(epsilon=0.1, grid=(2, 2))
-    told = [
+    told: list[Any] = [
         asked.count(ALL, epsilon=0.1),
         asked.count(ALL, epsilon=0.1, plan=plan),
         *asked.count_many([ALL], epsilon=1),

@@ -58,7 +58,7 @@ def test_every_kind_of_integer_gives_the_same_graph(kind, fused):
 def test_owners_without_anything_in_common_stay_apart(shape, fused):
     graph = all_pairs_graph(np.zeros(shape, dtype=np.int64), threshold=-1.0, device=DEVICE, fused=fused)
     assert (graph.owners, graph.edges) == (shape[0], 0)
-    assert (graph.offsets.dtype, graph.neighbours.dtype) == (np.int64, np.int32)
+    assert (graph.offsets.dtype, graph.neighbours.dtype) == (np.dtype(np.int64), np.dtype(np.int32))
 
 
 @pytest.mark.parametrize("largest", [2048, 2049])

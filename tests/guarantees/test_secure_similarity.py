@@ -187,8 +187,8 @@ def second_owner(connection: socket.socket, session: bytes, batches: list[np.nda
     for batch in batches:
         side.submit(batch)
     converse(side, connection, side.start(), len(batches))
-    for batch in range(len(batches)):
-        written(connection, side.shares[batch].tobytes())
+    for number in range(len(batches)):
+        written(connection, side.shares[number].tobytes())
     connection.close()
 
 

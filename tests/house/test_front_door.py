@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import fedgroup
+from fedgroup import errors
 
 HEAVY = {"numpy", "pyarrow", "numba", "scipy", "shapely", "matplotlib", "pandas", "cryptography", "fastapi", "httpx"}
 
@@ -38,6 +39,11 @@ def test_every_public_name_loads(name):
 def test_type_checkers_see_the_same_names_from_the_same_places():
     assert names_for_type_checkers() == fedgroup._HOME
     assert sorted(fedgroup._HOME) == fedgroup.__all__
+
+
+def test_every_error_can_be_caught_by_its_public_name():
+    defined = {name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)}
+    assert defined <= set(fedgroup.__all__)
 
 
 def test_dir_lists_the_public_names():

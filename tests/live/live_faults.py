@@ -121,13 +121,13 @@ def _put(kind: type, **functions: Callable[..., Any]) -> None:
 
 def comes_back_at_once() -> None:
     """Make links of this process wait a moment only before they connect again, however often they had to."""
-    Backoff.wait_s = lambda *_: 0.1  # type: ignore[method-assign]
+    Backoff.wait_s = lambda *_: 0.1
 
 
 def sleeps(file: Path) -> None:
     """Make this process find, whenever it looks, that it slept for the seconds that a file holds at that moment."""
     awake = Pulse.now
-    Pulse.now = staticmethod(lambda: awake() + float(file.read_text() or 0))  # type: ignore[method-assign]
+    Pulse.now = staticmethod(lambda: awake() + float(file.read_text() or 0))
 
 
 def clock_jumps(file: Path) -> None:

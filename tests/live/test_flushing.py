@@ -75,7 +75,7 @@ def in_a_loop(story: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., 
 
 
 def answering(node: Node, link: Link, flushing: Flushing, *, in_thread: bool = False) -> Any:
-    return run_owner(node, link, decode=lambda data, _: data, flushing=flushing, in_thread=in_thread)  # type: ignore[arg-type]
+    return run_owner(node, link, decode=lambda data, _: data, flushing=flushing, in_thread=in_thread)
 
 
 @pytest.mark.parametrize("in_thread", [False, True])

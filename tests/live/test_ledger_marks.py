@@ -244,7 +244,7 @@ def test_a_running_owner_marks_what_it_charges(
     async def story() -> None:
         async with running_owners([owner.config], port=9) as (node,):
             before = read_mark(owner.mark)
-            node.ledger.charge([Charge(Epsilon.of(1), "query", "how many?")])
+            node.ledger.charge([Charge(Epsilon.of(1), "query", "how many?")])  # type: ignore[attr-defined]
             await until(lambda: read_mark(owner.mark).entries == before.entries + 1)
 
     asyncio.run(story())
@@ -257,7 +257,7 @@ def test_an_owner_that_stops_marks_what_it_charged_last(owner: Owner, monkeypatc
     async def story() -> None:
         async with running_owners([owner.config], port=9) as (node,):
             before = read_mark(owner.mark)
-            node.ledger.charge([Charge(Epsilon.of(1), "query", "just before it stops")])
+            node.ledger.charge([Charge(Epsilon.of(1), "query", "just before it stops")])  # type: ignore[attr-defined]
             assert read_mark(owner.mark) == before
         assert read_mark(owner.mark).entries == before.entries + 1
 
@@ -272,7 +272,7 @@ def test_a_mark_that_cannot_be_written_stops_a_start_but_no_answer(
 
     async def story() -> None:
         async with running_owners([owner.config], port=9) as (node,):
-            node.ledger.charge([Charge(Epsilon.of(1), "query", "how many?")])
+            node.ledger.charge([Charge(Epsilon.of(1), "query", "how many?")])  # type: ignore[attr-defined]
             monkeypatch.setattr(ledgers, "write_mark", full)
 
     asyncio.run(story())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
@@ -55,7 +55,7 @@ class Owner:
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Mark]]:
+def written(monkeypatch: pytest.MonkeyPatch) -> list[Mark]:
     """The marks that were written."""
     told: list[Mark] = []
 
@@ -172,7 +172,7 @@ class Link:
 
 def run(owner: Owner) -> list[tuple[bytes, int]]:
     link, flushing = Link(owner), Flushing()
-    asyncio.run(run_owner(Node(owner), link, decode=lambda data, _: data, flushing=flushing))  # type: ignore[arg-type]
+    asyncio.run(run_owner(Node(owner), link, decode=lambda data, _: data, flushing=flushing))
     flushing.close()
     return link.said
 

@@ -68,7 +68,7 @@ def test_when_nobody_answers_the_error_says_why(city: Callable[..., Any], caplog
             assert caught.value.refused == {"budget": 3}
 
     asyncio.run(story())
-    assert [record.reason for record in caplog.records if record.getMessage() == "refused"] == ["budget"] * 3
+    assert [vars(record)["reason"] for record in caplog.records if record.getMessage() == "refused"] == ["budget"] * 3
 
 
 def test_a_grouping_that_everybody_refuses_says_why(city: Callable[..., Any]) -> None:

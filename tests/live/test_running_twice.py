@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ HERE = f"already running as process {os.getpid()}"
 
 
 @pytest.fixture
-def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
+def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
     monkeypatch.setattr(ledgers, "PATIENCE_S", 0.3)
     return make_trial(tmp_path / "trial", owners=2, seed=1)
 

@@ -33,7 +33,7 @@ def test_a_column_that_is_asked_for_wins() -> None:
 @pytest.mark.parametrize("role", ["owner", "x", "y", "time"])
 def test_a_column_that_is_not_there_is_refused(role: str) -> None:
     with pytest.raises(InvalidInput, match=f"no column 'nope'; .*name one with --{role}"):
-        choose_columns(["owner", "x", "y"], **{role: "nope"})  # type: ignore[arg-type]
+        choose_columns(["owner", "x", "y"], **{role: "nope"})
 
 
 @pytest.mark.parametrize("names", [["x", "y"], ["owner", "y"], ["owner", "x"], []])

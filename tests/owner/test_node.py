@@ -162,7 +162,7 @@ def test_a_ledger_belongs_to_one_owner_and_is_for_its_eyes_only(tmp_path: Path) 
 def test_who_agreed_on_something_else_is_answered_nothing(owner_of: Callable[..., Owner]) -> None:
     owner = owner_of(parts={"agreed": bytes(16)})
     der = owner.identity.der
-    others = [ask(), Describe(b"d" * 16, 2, 2, 100), Offer("p", "masked", [der], 0), Agreed(b"")]
+    others: list[Any] = [ask(), Describe(b"d" * 16, 2, 2, 100), Offer("p", "masked", [der], 0), Agreed(b"")]
     others += [Relay(b"s" * 16, der, 2, 2, 0.5, True)]
     for message in (*others, *(replace(each, agreed=bytes(range(16))) for each in others)):
         assert (owner.only(message).reason, owner.node.agrees(message)) == ("federation", False)

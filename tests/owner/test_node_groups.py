@@ -37,7 +37,7 @@ def test_masked_answers_add_up_to_the_sum_with_enough_noise(
     owners = [owner_of(f"o{i}", cap=1e6, silo=FakeSilo(count=10 * i, total=100 * i)) for i in range(5)]
     grouped(owners, "masked", dropouts=1)
     measure = None if kind == "count" else Measure("fare", 10, resolution=1)
-    query = RangeQuery(kind, Circle(5, 5, 3), Epsilon.of(2000), measure)  # type: ignore[arg-type]
+    query = RangeQuery(kind, Circle(5, 5, 3), Epsilon.of(2000), measure)
     asked = Ask(b"m" * 16, WireQuery.of(query), "p", 1000)
     for owner in owners:
         owner.node.policy = Policy(highest_epsilon=Epsilon.of(5000))

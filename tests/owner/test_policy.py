@@ -19,7 +19,7 @@ NOW = 1_767_225_600_000_000
 
 
 def refused(policy: Policy, asked: object, public_map: PublicMap = PLANE) -> str | None:
-    return policy.against_question(RangeQuery("count", asked, Epsilon.of(0.5)), public_map)  # type: ignore[arg-type]
+    return policy.against_question(RangeQuery("count", asked, Epsilon.of(0.5)), public_map)
 
 
 def square(x: float, y: float, side: float) -> list[tuple[float, float]]:
@@ -120,4 +120,4 @@ def test_trusted_groups_need_consent_to_every_member() -> None:
 )
 def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
-        Policy(**wrong)  # type: ignore[arg-type]
+        Policy(**wrong)

@@ -44,10 +44,10 @@ def test_a_second_threshold_or_domain_waits_for_another_epoch(otherwise: dict[st
     begin(ledger, 1)
     begin(ledger, 2)
     with pytest.raises(BudgetExhausted):
-        begin(ledger, 3, **otherwise)  # type: ignore[arg-type]
+        begin(ledger, 3, **otherwise)
     assert ledger.comparisons() == 2
     ledger.begin_epoch()
-    begin(ledger, 3, **otherwise)  # type: ignore[arg-type]
+    begin(ledger, 3, **otherwise)
 
 
 def test_the_ledger_tells_what_is_compared(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import json
 import logging
 import sys
@@ -73,15 +74,15 @@ def install_city(*, degrees: bool) -> None:
     xs = west + (east - west) * records.x / DOMAIN[2]
     ys = south + (north - south) * records.y / DOMAIN[3]
 
+    numbers = itertools.cycle(range(OWNERS))
+
     def silo(_records: Records, public_map: PublicMap) -> FleetingSilo:
-        number = silo.count = (silo.count + 1) % OWNERS
-        rows = np.flatnonzero(records.code == number)
+        rows = np.flatnonzero(records.code == next(numbers))
         fares = {"fare": np.full(len(rows), 2.0)}
         codes = np.zeros(len(rows), dtype=np.int64)
         own = Records(codes, xs[rows], ys[rows], attributes=fares, lonlat=degrees)
         return FleetingSilo(own, public_map)
 
-    silo.count = -1
     service_city.FragileSilo = silo
 
 
@@ -127,7 +128,7 @@ class Commands:
     def vanish(self, name: str) -> None:
         """Let an owner go without a word in the middle of the next question."""
         owner = self._city.owners[name]
-        owner.silo.vanish = owner.link.drop
+        owner.silo.vanish = owner.link.drop  # type: ignore[attr-defined]
 
     async def leave(self, name: str) -> None:
         """Let an owner go without a word, and the provider notice it."""

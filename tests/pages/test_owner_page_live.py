@@ -22,7 +22,7 @@ def roles(tmp_path):
     with Roles(tmp_path, owners=OWNERS) as found:
         (port,) = free_ports(1)
         found.point_provider_at(port, embedded=True)
-        found.port = port
+        found.port = port  # type: ignore[attr-defined]
         yield found
 
 

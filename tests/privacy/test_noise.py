@@ -53,7 +53,7 @@ def test_threads_never_share_noise() -> None:
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_secure_source_cannot_be_copied(duplicate: object) -> None:
     with pytest.raises(TypeError, match="cannot be copied"):
-        duplicate(SecureNoise())  # type: ignore[operator]
+        duplicate(SecureNoise())
 
 
 def test_the_same_seed_gives_the_same_noise() -> None:

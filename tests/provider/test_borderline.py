@@ -181,7 +181,7 @@ def test_without_a_pair_nothing_is_asked(owners: int) -> None:
 )
 def test_limits_out_of_order_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidInput):
-        classify(mixed_message(), **wrong)  # type: ignore[arg-type]
+        classify(mixed_message(), **wrong)
 
 
 def test_more_owners_than_a_table_of_pairs_can_hold_are_refused() -> None:

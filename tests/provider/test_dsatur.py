@@ -10,7 +10,7 @@ from fedgroup.provider.grouping.dsatur import MOST_PASSES, passes, saturation_la
 
 
 def groups_of(graph: SimilarityGraph, algorithm: str, limits: Limits | None = None) -> int:
-    return partition_graph(graph, algorithm=algorithm, limits=limits).partition.groups  # type: ignore[arg-type]
+    return partition_graph(graph, algorithm=algorithm, limits=limits).partition.groups
 
 
 def random_graph(owners: int, density: float, seed: int) -> SimilarityGraph:

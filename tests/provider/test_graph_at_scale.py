@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from random import Random
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def test_every_pair_of_many_owners_follows_the_rule(estimate: Estimate, threshol
 
 @given(pairs, st.integers(1, 40), st.randoms(use_true_random=False))
 def test_blocks_of_edges_make_the_same_graph_as_edges_in_any_order(
-    given_pairs: tuple[int, set[tuple[int, int]]], together: int, random: st.Random
+    given_pairs: tuple[int, set[tuple[int, int]]], together: int, random: Random
 ) -> None:
     owners, edges = given_pairs
     mixed = [edge[::-1] if random.random() < 0.5 else edge for edge in random.sample(sorted(edges), len(edges))]

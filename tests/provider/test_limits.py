@@ -11,7 +11,7 @@ EVERYBODY_SIMILAR = SimilarityGraph.from_edges(3, [0, 0, 1], [1, 2, 2])
 @pytest.mark.parametrize("limits", [{"largest": 0}, {"personal": np.array([2, 0])}])
 def test_a_limit_below_one_cannot_exist(limits: dict[str, object]) -> None:
     with pytest.raises(InvalidInput, match=r"a group limit must be .*at least 1, got 0"):
-        Limits(**limits)  # type: ignore[arg-type]
+        Limits(**limits)
 
 
 @pytest.mark.parametrize("personal", [np.array([1.5, 2.0]), np.ones((2, 2), dtype=np.int32)])
@@ -46,4 +46,4 @@ def test_a_newcomer_never_breaks_an_earlier_members_limit() -> None:
 
 def test_an_unknown_algorithm_is_refused_by_name() -> None:
     with pytest.raises(InvalidInput, match="greedy, dsatur or cliques, got 'magic'"):
-        partition_graph(EVERYBODY_SIMILAR, algorithm="magic")  # type: ignore[arg-type]
+        partition_graph(EVERYBODY_SIMILAR, algorithm="magic")

@@ -43,7 +43,7 @@ def noisy(exact: np.ndarray, *, seed: int = 1) -> NoisyVectors:
 
 
 def misplaced_and_groups(vectors: NoisyVectors, exact: np.ndarray, **settings: object) -> tuple[float, int]:
-    grouping = Provider().group(vectors, GroupingSettings(**settings), private=True)  # type: ignore[arg-type]
+    grouping = Provider().group(vectors, GroupingSettings(**settings), private=True)
     return judge(grouping.partition, exact, threshold=0.5).misplaced_share, grouping.partition.groups
 
 
@@ -155,4 +155,4 @@ def test_the_plan_says_what_was_allowed_and_what_is_expected() -> None:
 @pytest.mark.parametrize("wrong", [{"misplaced": -0.1}, {"misplaced": 1.5}, {"algorithm": "greedy"}])
 def test_what_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
-        GroupingSettings(graph="likely", **wrong)  # type: ignore[arg-type]
+        GroupingSettings(graph="likely", **wrong)

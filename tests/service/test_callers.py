@@ -209,7 +209,7 @@ class Fakes:
         connection = SimpleNamespace(fileno=lambda: 7, close=lambda: None)
         caller = self.callers.admit(connection, host)
         if caller is not None:
-            caller.gone = False
+            vars(caller)["gone"] = False
             caller.cut_off = lambda: setattr(caller, "gone", True)
             vars(caller).update(facts)
         return caller

@@ -17,7 +17,8 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import ServiceUnavailable, TooFewHeard
 from fedgroup.questions.answers import Expectation
 from fedgroup.service import client as client_module
-from fedgroup.service.calls import question_call
+from fedgroup.service.asked import PlanAsked
+from fedgroup.service.calls import PlanDetails, question_call
 from fedgroup.service.serving import served
 
 Running = Callable[..., Any]
@@ -66,7 +67,7 @@ def test_errors_are_those_of_a_federation_in_one_process(running: Running, monke
         with pytest.raises(fg.InvalidInput, match="greater than 0"):
             federation.count(CIRCLE, epsilon=0)
         with pytest.raises(fg.InvalidQuery, match="no sincee"):
-            federation.count(CIRCLE, epsilon=0.1, sincee="2026")
+            federation.count(CIRCLE, epsilon=0.1, sincee="2026")  # type: ignore[call-arg]
         up.here.city.break_silos()
         with pytest.raises(TooFewHeard, match="2 owners refused: the owner's database does not answer") as unheard:
             federation.count(CIRCLE, epsilon=0.1)
@@ -95,6 +96,27 @@ def test_the_asynchronous_client_does_the_same(running: Running) -> None:
 
     with running(owners=4) as up:
         asyncio.run(story(up.url, up.here.tokens["ann"]))
+
+
+def test_operators_have_owners_grouped_anew_and_pay_once_for_a_key(running: Running) -> None:
+    async def once_more(url: str, token: str) -> dict[str, Any]:
+        async with fg.aconnect(url, token) as federation:
+            return await federation.regroup(epsilon=20, columns=2, rows=2, graph="topcell", key="first")
+
+    with running(owners=4) as up, fg.connect(up.url, up.here.tokens["op"]) as federation:
+        made = federation.regroup(epsilon=20, columns=2, rows=2, graph="topcell", key="first")
+        assert sorted(map(sorted, made["members"])) == [["owner-0", "owner-2"], ["owner-1", "owner-3"]]
+        assert asyncio.run(once_more(up.url, up.here.tokens["op"])) == made
+        assert (up.here.spent("op"), up.here.owners_spent()) == (Epsilon.of(20), {Epsilon.of(20)})
+        assert federation.count(CIRCLE, epsilon=1).method == "fedgroup"
+        with pytest.raises(fg.InvalidQuery, match="no colums"):
+            federation.regroup(epsilon=1, colums=2)  # type: ignore[call-arg]
+        with fg.connect(up.url, up.here.tokens["ann"]) as user, pytest.raises(fg.InvalidInput, match="an operator"):
+            user.regroup(epsilon=1)
+
+
+def test_whatever_can_be_sent_about_a_plan_can_be_said_to_a_client() -> None:
+    assert set(PlanDetails.__annotations__) - {"key"} == set(PlanAsked.model_fields) - {"epsilon"}
 
 
 def whole(sender: socket.socket) -> bytes:

@@ -22,7 +22,7 @@ from fedgroup.space import Box, Circle, PublicMap, Rectangle
 
 Service = Callable[..., Any]
 SQUARE = {"type": "Polygon", "coordinates": [[[1, 1], [9, 1], [9, 9], [1, 9], [1, 1]]]}
-RANGES = [
+RANGES: list[dict[str, Any]] = [
     {"circle": {"x": 5, "y": 5, "radius": 20}},
     {"rectangle": {"west": 0, "south": 0, "east": 10, "north": 10}},
     {"polygon": SQUARE},

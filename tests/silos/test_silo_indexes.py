@@ -43,7 +43,7 @@ def trips(server: Any) -> str:
 
 def coarse_cut(said: Settings, build: Any = select) -> tuple[str, dict[str, Any]]:
     with opened(said, PARIS) as silo:
-        return build(silo._table._fragments, rows_of_question(QUERY, PARIS))
+        return build(silo._table._fragments, rows_of_question(QUERY, PARIS))  # type: ignore[attr-defined]
 
 
 def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:

@@ -65,7 +65,7 @@ def test_many_who_ask_at_once_read_a_file_once(write: Any, tmp_path: Path, reads
 
 def test_no_connection_is_kept_to_a_file_in_memory(tmp_path: Path) -> None:
     with opened(csv_file(ROWS, tmp_path), PLANE) as silo:
-        assert silo._file._table._database._connection is None
+        assert silo._file._table._database._connection is None  # type: ignore[attr-defined]
 
 
 def test_a_csv_file_that_is_too_large_is_refused_with_what_to_do(tmp_path: Path) -> None:

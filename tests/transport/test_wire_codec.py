@@ -201,9 +201,9 @@ def test_only_messages_of_the_protocol_are_encoded(message: Any) -> None:
 
 def test_a_message_of_wrong_values_is_not_encoded() -> None:
     with pytest.raises(ProtocolViolation):
-        encode(Presence("ann", here="yes"))  # type: ignore[arg-type]
+        encode(Presence("ann", here="yes"))
     with pytest.raises(ProtocolViolation):
-        encode(Described(ROUND, [1.5]))  # type: ignore[list-item]
+        encode(Described(ROUND, [1.5]))
     with pytest.raises(ProtocolViolation):
         encode(Describe(ROUND, 1, 1, 1 << 70))
     with pytest.raises(ProtocolViolation):

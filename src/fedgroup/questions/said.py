@@ -41,11 +41,11 @@ class Said(TypedDict, total=False):
     fresh: bool
 
 
-def require_known(said: Mapping[str, Any], kind: type) -> None:
+def require_known(said: Mapping[str, Any], kind: type, *, what: str = "a question") -> None:
     """Refuse what cannot be said: a misspelled time window would release the answer for all times."""
-    unknown = ", ".join(set(said) - set(kind.__annotations__))
+    unknown = ", ".join(sorted(set(said) - set(kind.__annotations__)))
     if unknown:
-        raise InvalidQuery(f"a question has no {unknown}; it has {', '.join(kind.__annotations__)}")
+        raise InvalidQuery(f"{what} has no {unknown}; it has {', '.join(kind.__annotations__)}")
 
 
 def question_of(kind: str, asked: Any, epsilon: Epsilon, said: Mapping[str, Any], public_map: PublicMap) -> RangeQuery:

@@ -31,6 +31,41 @@ class Details(Said, total=False):
     key: str | None
 
 
+class PlanDetails(TypedDict, total=False):
+    """Everything about a new plan besides its epsilon; what is left out is what `[grouping]` of the provider says.
+
+    columns, rows
+                the grid that owners are compared on
+    graph       how similar owners are found
+    mode        masked, or trusted where owners' policies allow it
+    leftovers   owners that could not be placed stay alone, or form masked cohorts (cohort)
+    cohort_size, largest
+                the most members of such a cohort, and of any group
+    threshold, estimate, algorithm, false_cells, misplaced
+                how the graph decides
+    lower, upper, comparisons
+                for hybrid: which noisy similarities decide, and how many secure comparisons there may be
+    key         idempotency key: the same plan with the same key is charged once; a new one by default
+    """
+
+    columns: int | None
+    rows: int | None
+    graph: str | None
+    mode: str
+    leftovers: str | None
+    cohort_size: int
+    largest: int | None
+    threshold: float
+    estimate: str
+    algorithm: str | None
+    false_cells: float
+    misplaced: float
+    lower: float | None
+    upper: float | None
+    comparisons: int | None
+    key: str | None
+
+
 @dataclass(frozen=True)
 class Call:
     """One request, to be sent by any means; one with a key may be sent again."""
@@ -64,6 +99,14 @@ def question_call(kind: str, asked: Range, epsilon: float, details: Details, *, 
     if dry_run:
         return Call("POST", "/v1/queries", body | {"dry_run": True})
     return Call("POST", "/v1/queries", body, {"Idempotency-Key": _required_key(details.get("key"))})
+
+
+def plan_call(epsilon: float | None, details: PlanDetails) -> Call:
+    """Return the request that has all owners grouped anew; the graph secure takes no epsilon."""
+    require_known(details, PlanDetails, what="a plan")
+    said = {name: value for name, value in details.items() if name != "key" and value is not None}
+    body = said if epsilon is None else {"epsilon": float(Epsilon.of(epsilon)), **said}
+    return Call("POST", "/v1/plans", body, {"Idempotency-Key": _required_key(details.get("key"))})
 
 
 def read_reply(status: int, text: str) -> dict[str, Any]:

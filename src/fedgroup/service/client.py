@@ -22,6 +22,8 @@ from fedgroup.questions.answers import Answer, Expectation, answer_from, expecta
 from fedgroup.service.calls import (
     Call,
     Details,
+    PlanDetails,
+    plan_call,
     question_call,
     read_reply,
     required_url,
@@ -131,6 +133,13 @@ class Client:
         found: list[dict[str, Any]] = (self._call(Call("GET", "/v1/groups")))["plans"]
         return found
 
+    def regroup(self, *, epsilon: float | None = None, **details: Unpack[PlanDetails]) -> dict[str, Any]:
+        """Group all owners that are here anew, for operators; `calls.PlanDetails` lists what can be said about it.
+
+        Every owner, and the operator's allowance, is charged `epsilon`.
+        """
+        return self._call(plan_call(epsilon, details))
+
     def _call(self, call: Call) -> dict[str, Any]:
         attempts, content, headers = _Attempts(call), call.content(), call.sent_headers()
         while True:
@@ -214,6 +223,13 @@ class AsyncClient:
         """Return how many groups each method has, and how large; operators get their members too."""
         found: list[dict[str, Any]] = (await self._call(Call("GET", "/v1/groups")))["plans"]
         return found
+
+    async def regroup(self, *, epsilon: float | None = None, **details: Unpack[PlanDetails]) -> dict[str, Any]:
+        """Group all owners that are here anew, for operators; `calls.PlanDetails` lists what can be said about it.
+
+        Every owner, and the operator's allowance, is charged `epsilon`.
+        """
+        return await self._call(plan_call(epsilon, details))
 
     async def _call(self, call: Call) -> dict[str, Any]:
         attempts, content, headers = _Attempts(call), call.content(), call.sent_headers()

@@ -28,10 +28,8 @@ TRUST = (
 TRUTH = 94
 """How many records a circle is meant to hold on average: the paper's number, by which its radius is chosen."""
 
-_GUARANTEES = (
-    Path(__file__).parent / "assets" / "guarantees.md",
-    Path(__file__).parents[4] / "docs" / "guarantees.md",
-)
+_GUARANTEES = (Path(__file__).parent / "assets/guarantees.md", Path(__file__).parents[4] / "docs/guarantees.md")
+"""Where the guarantees are: in an installed wheel, and in the repository."""
 _PROMISES = (
     "An answer changes its distribution by at most a factor of exp(epsilon) when one record is added or removed.",
     "Every owner's charges are on disk before anything made from its records leaves; who spent its budget is missing.",
@@ -56,8 +54,12 @@ def add_guarantees(app: FastAPI) -> None:
 
     @app.get("/guarantees", include_in_schema=False)
     async def guarantees() -> PlainTextResponse:
-        found = [path for path in _GUARANTEES if path.is_file()]
-        return PlainTextResponse(found[0].read_text(encoding="utf-8") if found else "\n".join(_PROMISES))
+        return PlainTextResponse(guarantees_text())
+
+
+def guarantees_text() -> str:
+    """Return docs/guarantees.md, which wheels carry too."""
+    return next(path for path in _GUARANTEES if path.is_file()).read_text(encoding="utf-8")
 
 
 def _trust_chart() -> None:
