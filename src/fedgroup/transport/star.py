@@ -29,6 +29,17 @@ LONGEST_SILENCE_S = 60.0
 """How long a client may say nothing, whatever it asked for."""
 
 _NOTHING = Access((), ())
+_FIRST = frozenset((packets.GREETING,))
+_LATER = frozenset(
+    (
+        packets.MESSAGE,
+        packets.RETAINED,
+        packets.SUBSCRIBE,
+        packets.UNSUBSCRIBE,
+        packets.PING,
+        packets.GOODBYE,
+    )
+)
 
 
 class Line(Protocol):
@@ -120,7 +131,11 @@ class Guest:
         """Take what a client sent, in pieces as they come, and tell whether a packet is whole now."""
         self._buffer += data
         heard = False
-        while not self._over and (found := packets.cut_one(self._buffer, most=self._most)) is not None:
+        while self._buffer and not self._over:
+            self._require_expected(self._buffer[0])
+            found = packets.cut_one(self._buffer, most=self._most)
+            if found is None:
+                break
             self._take(*found)
             heard = True
         return heard
@@ -149,26 +164,27 @@ class Guest:
     def _most(self) -> int:
         return MOST_GREETING if self.silence_s is None else packets.MOST_PACKET
 
+    def _require_expected(self, first: int) -> None:
+        """Refuse a packet by its first byte, before the rest of it is waited for."""
+        if first not in (_FIRST if self.silence_s is None else _LATER):
+            raise ProtocolViolation("a client greets first, and then sends what links need")
+
     def _take(self, first: int, body: bytes) -> None:
-        if self.silence_s is None:
-            if first != packets.GREETING:
-                raise ProtocolViolation("a client greets first")
+        if first == packets.GREETING:
             self._greet(packets.greeting(body))
         elif first in (packets.MESSAGE, packets.RETAINED):
-            topic, payload = packets.published(first, body)
-            self._require_sound(topic, retain=first == packets.RETAINED)
-            self._publish(topic, payload, retain=first == packets.RETAINED)
+            self._publish(*packets.published(first, body), retain=first == packets.RETAINED)
         elif first == packets.SUBSCRIBE:
             self._subscribe(*packets.subscribed(body))
         elif first == packets.UNSUBSCRIBE:
             self._unsubscribe(*packets.unsubscribed(body))
-        elif first == packets.PING and not body:
+        elif body:
+            raise ProtocolViolation("nothing is inside a ping or a goodbye")
+        elif first == packets.PING:
             self.tell(packets.PONG)
-        elif first == packets.GOODBYE and not body:
+        else:
             self._leave()
             self._line.close()
-        else:
-            raise ProtocolViolation("a client sends what links need, and nothing else")
 
     def _greet(self, greeting: Greeting) -> None:
         if not self._may_enter(greeting):
@@ -187,21 +203,19 @@ class Guest:
         if not (self._is_known and greeting.client == self._name and greeting.clean):
             return False
         will = greeting.will
-        return will is None or (self._access.may_publish(will.topic) and self._may_retain(will.topic, will.retained))
+        if will is None:
+            return True
+        return self._access.may_publish(will.topic) and (not will.retained or self._may_retain(will.topic))
 
-    def _may_retain(self, topic: str, retain: bool) -> bool:
-        return not retain or topic == self._star.topics.presence(self._name)
-
-    def _require_sound(self, topic: str, *, retain: bool) -> None:
-        if "+" in topic or "#" in topic:
-            raise ProtocolViolation("a message has a topic, not a filter")
-        if not self._may_retain(topic, retain):
-            raise ProtocolViolation("the broker keeps an owner's own presence, and nothing else")
+    def _may_retain(self, topic: str) -> bool:
+        return topic == self._star.topics.presence(self._name)
 
     def _publish(self, topic: str, payload: bytes, *, retain: bool) -> None:
         if not self._access.may_publish(topic):
-            log.debug("a message to a topic of others was dropped", extra={"party": self._name})
+            log.debug("a message to others' topics was dropped", extra={"party": self._name})
             return
+        if retain and not self._may_retain(topic):
+            raise ProtocolViolation("the broker keeps an owner's own presence, and nothing else")
         self._star.publish(topic, payload)
         if retain:
             self._star.retain(topic, payload)

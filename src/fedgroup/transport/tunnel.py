@@ -54,6 +54,8 @@ class Tunnel:
                 piece = self._tls.read(_RECORD)
             except ssl.SSLWantReadError:
                 break
+            except ssl.SSLZeroReturnError:  # after an end of our own
+                piece = b""
             self._ended = not piece
             said += piece
         return bytes(said)
