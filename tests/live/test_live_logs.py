@@ -94,9 +94,9 @@ def test_an_error_shows_its_kind_and_place_and_not_its_text(log: io.StringIO) ->
 
 
 def test_other_libraries_are_heard_of_but_not_quoted(log: io.StringIO) -> None:
-    logging.getLogger("amqtt.broker").warning("a payload: %s", "7919")
-    logging.getLogger("amqtt.broker").info("something else")
-    assert [line["event"] for line in lines(log)] == ["trouble in amqtt.broker"]
+    logging.getLogger("uvicorn.error").warning("a payload: %s", "7919")
+    logging.getLogger("uvicorn.error").info("something else")
+    assert [line["event"] for line in lines(log)] == ["trouble in uvicorn.error"]
     assert "7919" not in log.getvalue()
 
 

@@ -28,8 +28,7 @@ _ANSWERS = 1_000
 
 def missing() -> str | None:
     """Return what this installation lacks for the bench, or none; mosquitto is used if it is there."""
-    lacking = [name for name in ("amqtt", "msgspec") if find_spec(name) is None]
-    return f"{' and '.join(lacking)} not installed; install fedgroup with the extra [live]" if lacking else None
+    return None if find_spec("msgspec") else "msgspec not installed; install fedgroup with the extra [live]"
 
 
 def measure(*, quick: bool) -> Iterator[Row]:

@@ -63,7 +63,7 @@ _FEDERATION = _Kind("a page about the federation", "pages about the federation",
 
 def missing() -> str | None:
     """Return what this machine lacks for the bench, or none."""
-    lacking = [name for name in ("nicegui", "playwright", "amqtt", "httpx") if find_spec(name) is None]
+    lacking = [name for name in ("nicegui", "playwright", "msgspec", "httpx") if find_spec(name) is None]
     if lacking:
         return f"{' and '.join(lacking)} not installed; 'make build' installs everything"
     return None if _browser() else "there is no browser; 'make services' installs one"

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from fedgroup.errors import InvalidInput
 
-_BROUGHT = {"live": ("amqtt", "msgspec"), "serve": ("fastapi", "uvicorn"), "page": ("nicegui",)}
+_BROUGHT = {"live": ("msgspec",), "serve": ("fastapi", "uvicorn"), "page": ("nicegui",)}
 """Modules that an extra brings, and that are imported where it is used."""
 
 
