@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs screenshots results demo services test test-gpu test-spu bench build check clean
+.PHONY: help docs screenshots results demo services test test-gpu test-spu chaos bench build check clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -49,6 +49,9 @@ services:  ## programs that tests start: PostgreSQL with PostGIS, brokers, a bro
 
 test: build services  ## all tests
 	$(BIN)/python -m pytest -n 2
+
+chaos: build services  ## 10 minutes of users asking while owners, provider and broker are killed: every number adds up (SECONDS=, SEED=, BROKER=)
+	$(BIN)/python tests/live/chaos_run.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --broker $(or $(BROKER),mosquitto)
 
 bench: build  ## our times beside a reference's, in the same run (SPU's too, after make test-spu)
 	$(if $(wildcard $(SPU_VENV)/.created),FEDGROUP_SPU_PYTHON=$(SPU_VENV)/bin/python )$(BIN)/fedgroup bench

@@ -93,6 +93,8 @@ def _run(order: dict[str, Any]) -> int:
         )
     if order.get("hasty"):
         live_faults.comes_back_at_once()
+    if order.get("plants"):
+        live_faults.plant(order["plants"])
     if words[0] == "broker":
         trial_broker.main(*words[1:])
         return 0

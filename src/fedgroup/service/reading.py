@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -55,11 +56,14 @@ async def question(question_id: str, user: AnyUser, service: TheService) -> Ques
 
 @router.get("/keys/{key}", responses=documented("unknown-question"))
 async def question_of_key(key: str, user: AnyUser, service: TheService) -> QuestionShown:
-    """Show what became of your question with an idempotency key: asked, answered or failed, and what it was charged."""
+    """Show what became of your question with an idempotency key: asked, answered or failed, and what it was charged.
+
+    A request for a plan is shown too, without the plan.
+    """
     found = await asyncio.to_thread(service.state.known, user.name, key)
-    if found is None or PLAN in found.request:
+    if found is None:
         raise Problem("unknown-question", "you asked no question with this key")
-    return QuestionShown.of(found)
+    return QuestionShown.of(replace(found, answer=None) if PLAN in found.request else found)
 
 
 @router.get("/budget")
