@@ -138,7 +138,7 @@ def test_a_guest_that_does_not_read_is_cut_off_and_others_are_served(
             reader, writer = await let_in(federation, port, "ann-0")
             writer.write(packets.subscribe([TOPICS.ask("ann-0")]))
             await reader.readexactly(5)
-            writer.transport.pause_reading()
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
             address = BrokerAddress("127.0.0.1", port, federation.client("provider"))
             provider = await Connection.open(address, client="provider", will=None, on_message=lambda *_: None)
             async with asyncio.timeout(PATIENCE_S):
