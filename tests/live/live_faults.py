@@ -28,8 +28,8 @@ from fedgroup.owner.node import OwnerNode
 from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.transport.backoff import Backoff
+from fedgroup.transport.inbox import Pulse
 from fedgroup.transport.mqtt import MqttOwnerLink
-from fedgroup.transport.pulse import Pulse
 
 
 def owner_dies(at: str, once: Path) -> None:

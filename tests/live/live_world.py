@@ -25,8 +25,8 @@ import pyarrow.parquet as pq
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import FedgroupError
-from fedgroup.live.agreed import agreed_on
 from fedgroup.live.config import ProviderConfig, read_config
+from fedgroup.live.settings import agreed_on
 from fedgroup.live.trial import make_trial
 from fedgroup.questions.answers import Answer
 from fedgroup.questions.query import RangeQuery

@@ -10,8 +10,8 @@ import pytest
 from live_world import PATIENCE_S, World, count, eventually, until
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.live.agreed import agreed_on
 from fedgroup.live.running import running_provider
+from fedgroup.live.settings import agreed_on
 from fedgroup.messages.asked import Agreed
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery

@@ -10,7 +10,7 @@ import pytest
 from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard
-from fedgroup.live.lapses import MOST_OWED, Lapses
+from fedgroup.live.mending import MOST_OWED, Lapses
 from fedgroup.messages.asked import Ask, Go
 from fedgroup.messages.said import Masked
 from fedgroup.provider.settings import GroupingSettings

@@ -15,8 +15,7 @@ from live_world import PATIENCE_S, until
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.live.logs import begin_log
-from fedgroup.live.spared_lines import MOST_ALIKE, MOST_KNOWN, WINDOW_S
+from fedgroup.live.logs import MOST_ALIKE, MOST_KNOWN, WINDOW_S, begin_log
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle, Grid

@@ -17,7 +17,7 @@ from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.answers import PrivateAnswer
 from fedgroup.questions.methods import PRIVATE
 from fedgroup.questions.query import RangeQuery
-from fedgroup.service.asked import QuestionAsked, range_query
+from fedgroup.service.requests import QuestionAsked, range_query
 from fedgroup.space import Box, Circle, PublicMap, Rectangle
 
 Service = Callable[..., Any]

@@ -11,7 +11,7 @@ import pytest
 from fedgroup.epsilon import Epsilon
 from fedgroup.live.settings import UsualGrouping
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.service.asked import PlanAsked, grid_of, grouping_settings
+from fedgroup.service.requests import PlanAsked, grid_of, grouping_settings
 
 Service = Callable[..., Any]
 SUM = {"kind": "sum", "circle": {"x": 5, "y": 5, "radius": 3.2}, "epsilon": 1, "clip": 4, "method": "dp"}

@@ -35,7 +35,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
     """Yield a row per broker, number of owners and method."""
     from fedgroup.bench.live_sides import measure_federation
     from fedgroup.bench.mosquitto_server import program
-    from fedgroup.live.open_files import allow_open_files
+    from fedgroup.live.running import allow_open_files
 
     outside = () if program() is None else ("mosquitto",)
     cases = [(6 if quick else 100, broker) for broker in ("embedded", *outside)]

@@ -12,12 +12,11 @@ from fedgroup.data.plans import Plan
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.federation.masks import MaskRoom
-from fedgroup.federation.methods import ChosenMethod, exact_answer
+from fedgroup.federation.methods import ChosenMethod, ReadyMethods, exact_answer
 from fedgroup.federation.opening import SomeLedger, agreed_domain, noise_name, opened_ledger, require_noise, unpacked
 from fedgroup.federation.planning import Folder, Planner, owner_limits_of
 from fedgroup.federation.price import charges_of, notes_of
 from fedgroup.federation.questions import Details, checked, range_query, require_evaluation, require_ranges
-from fedgroup.federation.ready import ReadyMethods
 from fedgroup.messages import NoisyAnswers
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records

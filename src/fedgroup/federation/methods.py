@@ -9,17 +9,57 @@ import numpy as np
 
 from fedgroup.data.plans import Plan
 from fedgroup.errors import InvalidQuery
-from fedgroup.federation.fitting import Overlap
+from fedgroup.federation.fitting import Overlap, require_own_plan, unlisted
 from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.questions import Details
 from fedgroup.given import one_of
 from fedgroup.messages import Partition
 from fedgroup.owner.identity import OwnerIds, positions
+from fedgroup.owner.records import Records
 from fedgroup.owner.role import AnswerTerms
+from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.answers import Answer
 from fedgroup.questions.methods import ALONE, COHORT_SIZE, EXACT, MODES, TRUSTED, Method, chosen, trust_in
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.round import MaskSettings
+from fedgroup.space import PublicMap
+
+MOST_METHODS = 16
+"""How many methods a federation keeps ready."""
+
+_SAID = ("method", "in_group", "cohort_size", "colluders", "dropouts")
+
+
+class ReadyMethods:
+    """The last few methods of one federation: for a million owners making one takes longer than an answer."""
+
+    def __init__(self, records: Records, public_map: PublicMap, *, protection: Protection, masks: MaskRoom) -> None:
+        self._records = records
+        self._map = public_map
+        self._protection = protection
+        self._masks = masks
+        self._kept: dict[tuple[int, str], ChosenMethod] = {}
+
+    def of(self, details: Details) -> ChosenMethod:
+        """Return the method asked for; a plan that does not fit is refused."""
+        plan = details.get("plan")
+        key = (id(plan), repr([details.get(name) for name in _SAID]))
+        known = self._kept.get(key)
+        if known is None:
+            known = self._made(details)
+            if len(self._kept) >= MOST_METHODS:
+                self._kept.pop(next(iter(self._kept)))
+            # The method keeps its plan alive, so no other plan can have its id meanwhile.
+            self._kept[key] = known
+        return known
+
+    def _made(self, details: Details) -> ChosenMethod:
+        made = choose_method(details, owners=self._records.owners, masks=self._masks)
+        require_own_plan(made.plan, public_map=self._map, protection=self._protection)
+        overlap = made.overlap(self._records.owners)
+        if overlap is not None:
+            overlap.require_fitting(unlisted=unlisted(self._records))
+        return made
 
 
 @dataclass(frozen=True, eq=False)

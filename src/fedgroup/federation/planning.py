@@ -15,8 +15,8 @@ from fedgroup.cluster.graphs import joining
 from fedgroup.data.plans import Plan
 from fedgroup.epsilon import Epsilon, weak_notes
 from fedgroup.errors import FedgroupError, InvalidInput
+from fedgroup.federation.fitting import unlisted
 from fedgroup.federation.masks import MaskRoom, with_cohorts
-from fedgroup.federation.price import unlisted
 from fedgroup.federation.questions import require_evaluation
 from fedgroup.given import number, written
 from fedgroup.messages import Grouping, NoisyVectors

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedgroup.epsilon import NOTHING
+from fedgroup.federation.fitting import unlisted
 from fedgroup.federation.methods import ChosenMethod
 from fedgroup.owner.records import Records
 from fedgroup.privacy.budget import Charge
@@ -15,10 +16,6 @@ from fedgroup.questions.words import question
 
 OUTSIDE = "records outside the domain are not counted"
 CUT = "of each owner only the first {} records inside the domain are counted; the interval does not cover that"
-UNLISTED = (
-    "no public list of owners was given, so it was taken from the records: whether an owner has a record at all shows "
-    "for certain, and an owner's only record is not protected; give the agreed list (--owner-list FILE, owners=)"
-)
 SIMULATED = "pair secrets were simulated: in one process owners share memory, and so many agreements would take minutes"
 COMPARED_NOTE = "epsilon-DP given the groups only: they came from exact, confidential comparisons of owners"
 CLIPPED = "values are cut to the clip range and rounded to the resolution; the interval does not cover that"
@@ -57,8 +54,3 @@ def notes_of(query: RangeQuery, how: ChosenMethod, *, records: Records, protecti
         notes.append(SIMULATED)
     overlap = how.overlap(records.owners)
     return (*notes, *unlisted(records), *([] if overlap is None else overlap.notes()))
-
-
-def unlisted(records: Records) -> tuple[str, ...]:
-    """Return what it costs that nobody gave the list of owners; nothing where it was given."""
-    return () if records.listed else (UNLISTED,)

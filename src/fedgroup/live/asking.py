@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from fedgroup.live.desk import Desk
-from fedgroup.live.lapses import Lapses
+from fedgroup.live.mending import Lapses
 from fedgroup.live.plans import LiveGroup, LivePlan
 from fedgroup.live.replies import Replies
 from fedgroup.messages import MaskedAnswers, NoisyAnswers, NoisyTotals

@@ -20,10 +20,8 @@ from fedgroup.live.asking import Asking, Tally
 from fedgroup.live.attendance import Attendance, Quorum
 from fedgroup.live.desk import Desk
 from fedgroup.live.forming import Forming
-from fedgroup.live.lapses import Lapses
-from fedgroup.live.leaving import Leaving
-from fedgroup.live.mending import Mending
-from fedgroup.live.plans import LivePlan, Roster
+from fedgroup.live.mending import Lapses, Mending
+from fedgroup.live.plans import Leaving, LivePlan, Roster
 from fedgroup.live.question import LiveQuestion
 from fedgroup.live.settings import LiveSettings
 from fedgroup.messages.wire_query import WireQuery

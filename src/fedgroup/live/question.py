@@ -6,18 +6,17 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import LedgerUnavailable, TooFewHeard
+from fedgroup.errors import LedgerUnavailable, TooFewHeard, refusals_in_words
 from fedgroup.live.asking import Tally
 from fedgroup.live.attendance import Attendance, Quorum
 from fedgroup.live.balances import left_in_words
 from fedgroup.live.logs import note_refusals
 from fedgroup.live.plans import LivePlan
-from fedgroup.live.telling import notes_of, with_attendance
 from fedgroup.messages.asked import Check
 from fedgroup.messages.said import Checked
 from fedgroup.messages.wire_query import WireQuery
@@ -32,6 +31,9 @@ if TYPE_CHECKING:
     from fedgroup.live.provider import LiveProvider
 
 log = logging.getLogger("fedgroup.provider")
+
+_AWAY = "owner that was here before is away; its records are not counted"
+_ALL_AWAY = "owners that were here before are away; their records are not counted"
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class LiveQuestion:
         replies = await desk.ask(check.round, everyone, (Checked,), seconds=seconds)
         if set(replies.said) != set(everyone) or not all(said.same for said in replies.said.values()):
             return None
-        self._log("asked")
-        self._log("answered")
+        log.info("asked", extra=self._told)
+        log.info("answered", extra=self._told)
         attendance = await self.provider.attendance(self.plan)
         answer = with_attendance(answers.again(stored), attendance, heard=set(everyone))
         return replace(answer, seconds=time.perf_counter() - started)
@@ -69,7 +71,7 @@ class LiveQuestion:
     ) -> Answer:
         """Return the answer of the owners that are here; with fewer than the `quorum` nobody is asked."""
         started, provider = time.perf_counter(), self.provider
-        self._log("asked")
+        log.info("asked", extra=self._told)
         attendance = await provider.attendance(self.plan)
         (quorum or provider.settings.quorum).require(attendance)
         tally = await provider.put(self, attendance, by=by, may_rerun=may_rerun)
@@ -82,7 +84,7 @@ class LiveQuestion:
             with contextlib.suppress(LedgerUnavailable):  # what is not kept is asked and paid for again
                 facts = answer_facts(answer) | {"heard_of": sorted(tally.heard)}
                 provider.store.keep(self.key, tally.rounds[0], facts)
-        self._log("answered")
+        log.info("answered", extra=self._told)
         return replace(answer, seconds=time.perf_counter() - started)
 
     async def expect(self, *, left: Epsilon) -> Expectation:
@@ -140,5 +142,31 @@ class LiveQuestion:
             **attendance.counts(tally.heard),
         )
 
-    def _log(self, event: str) -> None:
-        log.info(event, extra={"method": self.method.name, "kind": self.query.kind})
+    @property
+    def _told(self) -> dict[str, str]:
+        """What the log tells of a question."""
+        return {"method": self.method.name, "kind": self.query.kind}
+
+
+def notes_of(tally: Tally, attendance: Attendance) -> tuple[str, ...]:
+    """Return what is to be known about an answer in which some of the known owners may be missing."""
+    notes = ["records outside the domain are not counted"]
+    if attendance.known - tally.heard:
+        notes.append("the answer is about the owners heard; nothing is extrapolated to those missing")
+    if tally.reasons:
+        notes.append(refusals_in_words(tally.reasons))
+    if tally.reruns:
+        notes.append("a group fell silent in the middle and was asked again, at the same price once more")
+    return (*notes, *_away(attendance))
+
+
+def with_attendance(answer: Answer, attendance: Attendance, *, heard: Collection[str]) -> Answer:
+    """Return an answer that is given again, with who is known and who is away now."""
+    lasting = tuple(note for note in answer.notes if not note.endswith((_AWAY, _ALL_AWAY)))
+    known = Attendance(attendance.known.union(heard), attendance.present.union(heard))
+    return replace(answer, **known.counts(heard), notes=(*lasting, *_away(known)))
+
+
+def _away(attendance: Attendance) -> tuple[str, ...]:
+    away = len(attendance.absent)
+    return (f"{away} {_AWAY if away == 1 else _ALL_AWAY}",) if away else ()

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import logging
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, get_args
 
-from fedgroup.errors import InvalidInput, ProtocolViolation
+from fedgroup.errors import InvalidInput, LedgerUnavailable, ProtocolViolation
 from fedgroup.identity import Certificate, Identity, Trust
-from fedgroup.live.agreed import agreed_on
 from fedgroup.live.channels import OwnerChannel, ProviderChannels
 from fedgroup.live.config import FederationTable, OwnerConfig, ProviderConfig
 from fedgroup.live.desk import Desk
 from fedgroup.live.expiry import Expiries, endings_of, endings_of_others
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.ledgers import MarkedLedger, Marking, open_ledger, sole_owner
-from fedgroup.live.owner import run_owner
+from fedgroup.live.logs import note_exchange
 from fedgroup.live.provider import LiveProvider
+from fedgroup.live.settings import agreed_on
 from fedgroup.live.vouching import Vouching
+from fedgroup.messages.live import ToOwner
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.node_parts import Silo
 from fedgroup.owner.table_silo import TableSilo
@@ -36,6 +40,73 @@ from fedgroup.transport.codec import decode, decode_once, encode
 from fedgroup.transport.connection import BrokerAddress
 from fedgroup.transport.mqtt import MqttOwnerLink, MqttProviderLink
 from fedgroup.transport.topics import Topics
+
+log = logging.getLogger("fedgroup.owner")
+
+
+class Link(Protocol):
+    """The owner's end of the wire."""
+
+    @property
+    def waited_s(self) -> float: ...
+
+    async def send(self, to: str, payload: bytes) -> None: ...
+
+    def received(self) -> AsyncIterator[tuple[str, bytes]]: ...
+
+
+async def run_owner(
+    node: OwnerNode,
+    link: Link,
+    *,
+    decode: Callable[[bytes, tuple[type, ...]], Any],
+    flushing: Flushing,
+    in_thread: bool = True,
+) -> None:
+    """Answer until cancelled, one message after the other; a database's work is done in a thread.
+
+    Guarantee: what a message brought about is on disk before anything is sent for it.
+    """
+    async for sender, payload in link.received():
+        try:
+            message = decode(payload, get_args(ToOwner))
+        except ProtocolViolation:
+            log.warning("a message was refused", extra={"party": node.name})
+            continue
+        if not node.agrees(message):
+            log.warning("this owner's [federation] table differs from the provider's", extra={"party": node.name})
+        work = partial(node.prepare, sender, message, waited_s=link.waited_s)
+        replies = await asyncio.to_thread(work) if in_thread else work()
+        try:
+            await flushing.flushed(node.ledger)
+        except LedgerUnavailable as error:
+            replies = node.refusal(sender, message, error)
+        for to, reply in replies:
+            await link.send(to, reply)
+        note_exchange(log, node.name, message, replies)
+
+
+_USUAL = 1_024
+
+
+def allow_open_files() -> None:
+    """Raise this process' limit, and that of those it starts, to what the system allows it."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def files_allowed() -> int:
+    """Return how many files and connections this process may have open now."""
+    try:
+        import resource
+    except ImportError:
+        return _USUAL
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 20 if allowed == resource.RLIM_INFINITY else allowed
+
 
 CONNECT_SECONDS = 20.0
 _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104

@@ -19,6 +19,23 @@ try:
     import msgspec
 except ImportError:
     raise InvalidInput("live roles need the extra [live]: pip install 'fedgroup[live]'") from None
+import hashlib
+import json
+
+from fedgroup.messages.limits import AGREED_BYTES
+
+
+def agreed_on(federation: str, public_map: PublicMap, protection: Protection) -> bytes:
+    """Return the digest of what all parties agreed on: a federation's name, map and protection. It is shown.
+
+    An owner that counts in degrees what others count in metres would make answers wrong without anybody noticing. So
+    the provider admits nobody with another digest than its own, and an owner refuses messages with another one.
+    """
+    domain = [float(side) + 0.0 for side in public_map.domain.sides]  # -0 is 0
+    protected = [protection.neighbours, protection.unit, protection.max_records]
+    facts = json.dumps([federation, domain, public_map.lonlat, *protected])
+    return hashlib.sha256(b"fedgroup agreed v1 " + facts.encode()).digest()[:AGREED_BYTES]
+
 
 MOST_SIDE = 64
 """The most columns, or rows, of a grid that owners are compared on: a vector travels as one message."""

@@ -7,7 +7,7 @@ from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.settings import LiveSettings
 from fedgroup.questions.query import RangeQuery
-from fedgroup.service.shown import PlanShown
+from fedgroup.service.replies import PlanShown
 
 
 def plan_made(plan: LivePlan, provider: LiveProvider) -> PlanShown:

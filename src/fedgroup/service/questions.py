@@ -14,7 +14,11 @@ from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.questions.answers import Expectation, answer_facts
 from fedgroup.questions.methods import Method, chosen
 from fedgroup.questions.query import RangeQuery
-from fedgroup.service.asked import (
+from fedgroup.service.charged_work import ChargedWork, Order, Result, Work
+from fedgroup.service.metrics import Metrics
+from fedgroup.service.offered import plan_made, require_offered
+from fedgroup.service.problems import Problem
+from fedgroup.service.requests import (
     PlanAsked,
     QuestionAsked,
     grid_of,
@@ -24,10 +28,6 @@ from fedgroup.service.asked import (
     range_query,
     require_noise,
 )
-from fedgroup.service.charged_work import ChargedWork, Order, Result, Work
-from fedgroup.service.metrics import Metrics
-from fedgroup.service.offered import plan_made, require_offered
-from fedgroup.service.problems import Problem
 from fedgroup.storage.provider_state import ProviderState, Question, User
 
 PLAN = "plan"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fedgroup.errors import InvalidInput, ServiceUnavailable
-from fedgroup.live.open_files import files_allowed
+from fedgroup.live.running import files_allowed
 from fedgroup.service.callers import Callers, Limits
 
 try:

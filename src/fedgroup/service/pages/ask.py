@@ -10,7 +10,6 @@ from typing import Any
 from nicegui import ui
 
 from fedgroup.questions.methods import chosen
-from fedgroup.service.asked import QuestionAsked
 from fedgroup.service.pages.answer_card import AnswerCard, in_short
 from fedgroup.service.pages.area_form import AreaForm
 from fedgroup.service.pages.asking_form import AskingForm, read_question
@@ -18,7 +17,8 @@ from fedgroup.service.pages.frame import framed, gauge, telling
 from fedgroup.service.pages.history import SHOWN, History
 from fedgroup.service.pages.map import Area, AreaMap, first_area
 from fedgroup.service.pages.visits import Visit
-from fedgroup.service.shown import AnswerShown, FederationShown
+from fedgroup.service.replies import AnswerShown, FederationShown
+from fedgroup.service.requests import QuestionAsked
 from fedgroup.storage.provider_state import Question, User
 
 _PAUSE_S = 0.12

@@ -13,10 +13,10 @@ from fedgroup.live.balances import left_in_words
 from fedgroup.questions.answers import Expectation
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.methods import METHODS
-from fedgroup.service.asked import QuestionAsked
 from fedgroup.service.pages.map import Area
 from fedgroup.service.pages.range_input import RangeInput
 from fedgroup.service.pages.words import counted, number, sentence
+from fedgroup.service.requests import QuestionAsked
 
 _EPSILON = 0.3
 _NEEDED = "Say which attribute, and its clip: the most that one record may contribute."

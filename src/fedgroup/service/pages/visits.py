@@ -11,12 +11,12 @@ from starlette.requests import Request
 
 from fedgroup.questions.answers import Expectation
 from fedgroup.service.accounts import Service
-from fedgroup.service.asked import PlanAsked, QuestionAsked
 from fedgroup.service.callers import vouch
 from fedgroup.service.pages.examples import ExampleRuns
 from fedgroup.service.pages.federation_view import FederationViews
 from fedgroup.service.pages.sessions import SESSION, Session, Sessions, random_name
 from fedgroup.service.questions import PLAN
+from fedgroup.service.requests import PlanAsked, QuestionAsked
 from fedgroup.storage.provider_state import Question, User
 
 
