@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs screenshots results demo services test test-gpu test-spu chaos bench build check clean
+.PHONY: help docs site screenshots results demo services test test-gpu test-pythons test-spu chaos bench build check clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -31,6 +31,9 @@ docs: build  ## draw the README's pictures and write the command reference anew
 	$(BIN)/fedgroup demo --out docs/images > /dev/null
 	$(BIN)/python -m fedgroup.cli.reference > docs/reference/cli.md
 
+site: build  ## docs/ as a site in build/site; fails on a link that leads nowhere
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 screenshots: build services  ## the README's picture of the map, taken in a browser
 	$(BIN)/python scripts/screenshots.py docs/images
 
@@ -52,6 +55,9 @@ test: build services  ## all tests
 
 chaos: build services  ## 10 minutes of users asking while owners, provider and broker are killed: every number adds up (SECONDS=, SEED=, BROKER=)
 	$(BIN)/python tests/live/chaos_run.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --broker $(or $(BROKER),mosquitto)
+
+test-pythons:  ## the quick tests with every Python of 3.11 to 3.13 that is here (PYTHONS="3.12" for one)
+	@scripts/pythons.sh
 
 bench: build  ## our times beside a reference's, in the same run (SPU's too, after make test-spu)
 	$(if $(wildcard $(SPU_VENV)/.created),FEDGROUP_SPU_PYTHON=$(SPU_VENV)/bin/python )$(BIN)/fedgroup bench
@@ -78,4 +84,4 @@ check: build  ## ruff, mypy (--strict in src, looser in tests), import-linter
 	$(BIN)/lint-imports
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) $(SPU_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-3.* $(SPU_VENV) build/site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from fedgroup.transport.topics import Topics
 
 KINDS = ("mosquitto", "nats")
+ADDRESS = "Where it listens"
+MOSQUITTO = "For mosquitto"
+NATS = "For NATS"
 _NATS_PORT, _CLUSTER_PORT = 4222, 6222
 _COPIED = ("authority", "certificate", "key", "revoked")
 
@@ -36,21 +39,19 @@ _Identities = Annotated[
 ]
 _Bind = Annotated[
     str | None,
-    option(OPTIONS, "--bind", "the address to listen on; default: 127.0.0.1, with --node 0.0.0.0", "ADDRESS"),
+    option(ADDRESS, "--bind", "the address to listen on; default: 127.0.0.1, with --node 0.0.0.0", "ADDRESS"),
 ]
 _User = Annotated[
     str | None,
-    option(
-        OPTIONS, "--user", "mosquitto, by root: the user it runs as, who gets the files; default: mosquitto", "NAME"
-    ),
+    option(MOSQUITTO, "--user", "by root: the user it runs as, who gets the files; default: mosquitto", "NAME"),
 ]
 _Owners = Annotated[
     list[str] | None,
-    option(OPTIONS, "--owner", "nats: an owner's name, once for each, in place of all in the register", "NAME"),
+    option(NATS, "--owner", "an owner's name, once for each, in place of all in the register", "NAME"),
 ]
 _Nodes = Annotated[
     list[str] | None,
-    option(OPTIONS, "--node", "nats: a host of a cluster, once for each; a certificate of its own names it", "HOST"),
+    option(NATS, "--node", "a host of a cluster, once for each; a certificate of its own names it", "HOST"),
 ]
 
 
@@ -67,7 +68,7 @@ def broker(
         ),
     ] = Path("authority"),
     bind: _Bind = None,
-    port: Annotated[int, option(OPTIONS, "--port", "the port of MQTT over TLS", "PORT")] = 8883,
+    port: Annotated[int, option(ADDRESS, "--port", "the port of MQTT over TLS", "PORT")] = 8883,
     owner: _Owners = None,
     node: _Nodes = None,
     user: _User = None,

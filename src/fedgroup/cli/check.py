@@ -20,7 +20,7 @@ WARNING = "FOR THE OWNER OF THESE RECORDS ONLY: all of this is exact and private
 
 @grouped
 def check(data: DataOptions, output: OutputOptions) -> None:
-    """Tell what a file holds and what may be wrong with it: exact and private, for its owner's own eyes."""
+    """Show what a file holds and what may be wrong with it: exact and private, for its owner's own eyes."""
     with working(f"looking at {data.data}"):
         found = _looked_at(data)
     if output.json:

@@ -77,6 +77,8 @@ def _show(rows: list[Quality]) -> None:
 
 
 NAMES = ("accuracy-epsilon", "accuracy-owners", "noisy-vs-clear", "misplaced", "time", "scalability", "trust")
+SAMPLE = "How much is measured"
+SETTINGS = "Settings of the methods"
 _OUT, _QUICK_OUT = Path("fedgroup-experiments"), Path("fedgroup-experiments-quick")
 
 
@@ -95,21 +97,19 @@ class TrialSettings:
     ] = None
     quick: Annotated[bool, flag(OPTIONS, "--quick", "small sizes, to see that it runs; judges nothing")] = False
     repeats: Annotated[
-        int | None, option(OPTIONS, "--repeats", "fresh answers to every question; default 20 (quick: 5)", "N")
+        int | None, option(SAMPLE, "--repeats", "fresh answers to every question; default 20 (quick: 5)", "N")
     ] = None
     selections: Annotated[
-        int | None, option(OPTIONS, "--selections", "selections to average over; default 10 (quick: 2)", "N")
+        int | None, option(SAMPLE, "--selections", "selections to average over; default 10 (quick: 2)", "N")
     ] = None
-    owners: Annotated[
-        int | None, option(OPTIONS, "--owners", "owners per selection; default 500 (quick: 150)", "N")
-    ] = None
-    min_records: Annotated[int, option(OPTIONS, "--min-records", "of those with at least K records", "K")] = 10
-    domain: Domain = None
-    grid: Annotated[str, option(OPTIONS, "--grid", "cells of the count vectors", "COLUMNSxROWS")] = "5x5"
-    threshold: Annotated[float, option(OPTIONS, "--threshold", "similarity above which two owners are joined", "R")] = (
-        0.5
+    owners: Annotated[int | None, option(SAMPLE, "--owners", "owners per selection; default 500 (quick: 150)", "N")] = (
+        None
     )
-    epsilon: Annotated[float, option(OPTIONS, "--epsilon", "epsilon of the set-up and of a question", "E")] = 0.3
+    min_records: Annotated[int, option(SAMPLE, "--min-records", "of those with at least K records", "K")] = 10
+    domain: Domain = None
+    grid: Annotated[str, option(SETTINGS, "--grid", "cells of the count vectors", "COLUMNSxROWS")] = "5x5"
+    threshold: Annotated[float, option(SETTINGS, "--threshold", "owners more similar than R are joined", "R")] = 0.5
+    epsilon: Annotated[float, option(SETTINGS, "--epsilon", "epsilon of the set-up and of a question", "E")] = 0.3
 
 
 @grouped

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from fedgroup.data.plans import Plan
 
 GROUPS = "Groups"
+SIMILARITY = "Which owners are similar"
+COMPARISONS = "Secure comparisons (for --graph hybrid)"
 
 
 @dataclass(frozen=True)
@@ -40,37 +42,38 @@ class GroupOptions:
         float | None,
         option(GROUPS, "--epsilon", "what grouping may cost every owner, such as 0.3 (not for --graph exact)", "E"),
     ] = None
-    grid: Annotated[str, option(GROUPS, "--grid", "cells of the count vectors", "COLUMNSxROWS")] = "10x10"
-    graph: Annotated[str, option(GROUPS, "--graph", f"{', '.join(PRIVATE)}, or exact (with --evaluate)", "NAME")] = (
-        "topcell"
-    )
+    grid: Annotated[str, option(SIMILARITY, "--grid", "cells of the count vectors", "COLUMNSxROWS")] = "10x10"
+    graph: Annotated[
+        str, option(SIMILARITY, "--graph", f"{', '.join(PRIVATE)}, or exact (with --evaluate)", "NAME")
+    ] = "topcell"
     threshold: Annotated[
         float,
         option(
-            GROUPS,
+            SIMILARITY,
             "--threshold",
             f"for {using('threshold')}: join owners similar above R; --evaluate judges by it",
             "R",
         ),
     ] = 0.5
-    estimate: Annotated[str, option(GROUPS, "--estimate", f"for {using('estimate')}: {either(ESTIMATES)}", "NAME")] = (
-        "thresholded"
-    )
+    estimate: Annotated[
+        str, option(SIMILARITY, "--estimate", f"for {using('estimate')}: {either(ESTIMATES)}", "NAME")
+    ] = "thresholded"
     algorithm: Annotated[
         str | None,
-        option(GROUPS, "--algorithm", "for noisy and exact: greedy (the default), dsatur or cliques", "NAME"),
+        option(SIMILARITY, "--algorithm", "for noisy and exact: greedy (the default), dsatur or cliques", "NAME"),
     ] = None
     false_cells: Annotated[
         float,
         option(
-            GROUPS,
+            SIMILARITY,
             "--false-cells",
             "cells per owner that noise alone may fill, for topcell, likely and thresholded",
             "Q",
         ),
     ] = 0.1
     misplaced: Annotated[
-        float, option(GROUPS, "--misplaced", "for likely: the share of owners that may be in a wrong group", "SHARE")
+        float,
+        option(SIMILARITY, "--misplaced", "for likely: share of owners that may be in a wrong group", "SHARE"),
     ] = 0.02
     max_group_size: Annotated[
         int | None, option(GROUPS, "--max-group-size", "the most members a trusted group may have", "T")
@@ -84,18 +87,20 @@ class GroupOptions:
     ] = "alone"
     cohort_size: Annotated[int, option(GROUPS, "--cohort-size", "the most members of such a cohort", "N")] = 50
     lower: Annotated[
-        float | None, option(GROUPS, "--lower", "for hybrid: a noisy similarity below RL is a no, uncompared", "RL")
+        float | None,
+        option(COMPARISONS, "--lower", "a noisy similarity below RL is a no, uncompared", "RL"),
     ] = None
     upper: Annotated[
-        float | None, option(GROUPS, "--upper", "for hybrid: a noisy similarity above RU is a yes, uncompared", "RU")
+        float | None,
+        option(COMPARISONS, "--upper", "a noisy similarity above RU is a yes, uncompared", "RU"),
     ] = None
-    device: Annotated[str, option(GROUPS, "--device", "cpu, or cuda for noisy graphs on a GPU", "NAME")] = "cpu"
+    device: Annotated[str, option(SIMILARITY, "--device", "cpu, or cuda for noisy graphs on a GPU", "NAME")] = "cpu"
     comparisons: Annotated[
         int | None,
         option(
-            GROUPS,
+            COMPARISONS,
             "--comparisons",
-            "for hybrid: at most N in all plans of the ledger's epoch; fewer make more groups",
+            "at most N in all plans of the ledger's epoch; fewer make more groups",
             "N",
         ),
     ] = None
@@ -114,7 +119,7 @@ def group(
         bool, flag(EVALUATION, "--evaluate", "add how many were grouped wrongly; the ledger notes it")
     ] = False,
 ) -> None:
-    """Group owners whose records lie in the same places, so that each group needs one noise only."""
+    """Group owners whose records lie in the same places, so that each group adds noise only once."""
     require_evaluate("--graph exact", exact=how.graph == "exact", evaluate=evaluate)
     settings = _settings(how) | {"shared": work.shared}
     if out is not None:

@@ -32,6 +32,10 @@ def require_extras(what: str, *extras: str) -> None:
 
 
 ROLES = ("provider", "owner")
+LEDGER = "Ledger"
+LOG = "Log"
+MAP = "Map"
+PAGE = "The owner's own page"
 OWNERS = 50
 """Of a trial federation, unless somebody says how many."""
 
@@ -43,16 +47,16 @@ _Configs = Annotated[
     option(OPTIONS, "--config", "an owner's file, as written by 'fedgroup init owner'; several can be named", "FILE"),
 ]
 _Port = Annotated[int | None, option(OPTIONS, "--broker-port", "the broker's port, in place of the file's", "PORT")]
-_Log = Annotated[str, option(OPTIONS, "--log", "how events are written to stderr: text or json", "FORM")]
-_Level = Annotated[str, option(OPTIONS, "--log-level", "debug, info, warning or error", "LEVEL")]
+_Log = Annotated[str, option(LOG, "--log", "how events are written to stderr: text or json", "FORM")]
+_Level = Annotated[str, option(LOG, "--log-level", "debug, info, warning or error", "LEVEL")]
 _Outlines = Annotated[
-    Path | None, option(OPTIONS, "--outlines", "GeoJSON to draw on the map: a coastline, districts", "FILE")
+    Path | None, option(MAP, "--outlines", "GeoJSON to draw on the map: a coastline, districts", "FILE")
 ]
 _Tiles = Annotated[
     str | None,
-    option(OPTIONS, "--tiles", "a tile server for the map, as https://host/{z}/{x}/{y}.png; none by default", "URL"),
+    option(MAP, "--tiles", "a tile server for the map, as https://host/{z}/{x}/{y}.png; none by default", "URL"),
 ]
-_Open = Annotated[bool, flag(OPTIONS, "--open", "open the map in a browser, signed in")]
+_Open = Annotated[bool, flag(MAP, "--open", "open the map in a browser, signed in")]
 _Json = Annotated[bool, flag(OPTIONS, "--json", "print one JSON object")]
 
 
@@ -110,18 +114,18 @@ def owner(
     config: _Configs,
     broker_port: _Port = None,
     new_ledger: Annotated[
-        bool, flag(OPTIONS, "--new-ledger", "make a ledger that is not there; else a missing one is refused")
+        bool, flag(LEDGER, "--new-ledger", "make a ledger that is not there; else a missing one is refused")
     ] = False,
     restored_ledger: Annotated[
         bool,
         flag(
-            OPTIONS,
+            LEDGER,
             "--restored-ledger",
             "once, after a ledger was restored or lost: count what was left of its epoch as spent, then go on",
         ),
     ] = False,
-    page: Annotated[bool, flag(OPTIONS, "--page", "serve this owner's own page, to this machine only")] = False,
-    open_: Annotated[bool, flag(OPTIONS, "--open", "open that page in a browser")] = False,
+    page: Annotated[bool, flag(PAGE, "--page", "serve this owner's own page, to this machine only")] = False,
+    open_: Annotated[bool, flag(PAGE, "--open", "open that page in a browser")] = False,
     log: _Log = "text",
     log_level: _Level = "info",
     until_input_ends: Annotated[

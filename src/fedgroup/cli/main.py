@@ -104,21 +104,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": demo.demo,
-    "synthesize": synthesize.synthesize,
-    "check": check.check,
-    "index": index.index,
-    "group": group.group,
-    **{name: query.command(kind) for name, kind in KINDS.items()},
-    "ledger": ledger.ledger,
-    "experiment": experiment.experiment,
-    "bench": bench.bench,
-    "init": live.init,
-    "provider": live.provider,
-    "owner": live.owner,
-    "up": live.up,
-    "broker": brokers.broker,
+_LIVE = "A live federation"
+_COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+    "First steps": {"demo": demo.demo, "synthesize": synthesize.synthesize, "check": check.check},
+    "Ask about a file": {
+        "index": index.index,
+        "group": group.group,
+        **{name: query.command(kind) for name, kind in KINDS.items()},
+        "ledger": ledger.ledger,
+    },
+    _LIVE: {
+        "init": live.init,
+        "provider": live.provider,
+        "owner": live.owner,
+        "up": live.up,
+        "broker": brokers.broker,
+    },
+    "Measure": {"experiment": experiment.experiment, "bench": bench.bench},
 }
 _GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
     "ask": ("Ask a running federation.", {name: ask.command(kind) for name, kind in KINDS.items()}),
@@ -133,17 +135,18 @@ _GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
         },
     ),
     "users": (
-        "Who may ask a provider.",
+        "The users who may ask a provider.",
         {"add": users.add, "list": users.list_, "remove": users.remove, "backup": users.backup},
     ),
 }
-for name, command in _COMMANDS.items():
-    app.command(name, cls=_Command)(command)
+for panel, of_panel in _COMMANDS.items():
+    for name, command in of_panel.items():
+        app.command(name, cls=_Command, rich_help_panel=panel)(command)
 for name, (text, commands) in _GROUPS.items():
     group_of_commands = typer.Typer(cls=_Group, help=text, no_args_is_help=True)
     for inner, command in commands.items():
         group_of_commands.command(inner, cls=_Command)(command)
-    app.add_typer(group_of_commands, name=name)
+    app.add_typer(group_of_commands, name=name, rich_help_panel=_LIVE)
 
 
 def _print_version(asked: bool) -> None:

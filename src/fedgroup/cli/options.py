@@ -14,6 +14,7 @@ OPTIONS = "Options"
 WHERE = "Where and when"
 WHAT = "What"
 PRIVACY = "Privacy"
+PROTECTED = "What is protected (the same in every question)"
 HOW = "How"
 COLUMNS = "Columns (found by their usual names)"
 EVALUATION = 'Evaluation only: prints "private": false'
@@ -118,13 +119,13 @@ class ProtectionOptions:
         bool, flag(PRIVACY, "--raise-budget", "let --budget, or group's --comparisons, be more than before")
     ] = False
     neighbours: Annotated[
-        str, option(PRIVACY, "--neighbours", "neighbouring databases differ by: add-remove or replace", "NAME")
+        str, option(PROTECTED, "--neighbours", "neighbouring databases differ by: add-remove or replace", "NAME")
     ] = "add-remove"
     unit: Annotated[
-        str, option(PRIVACY, "--unit", "protect one record, or one owner with all of its records", "NAME")
+        str, option(PROTECTED, "--unit", "protect one record, or one owner with all of its records", "NAME")
     ] = "record"
     max_records: Annotated[
-        int | None, option(PRIVACY, "--max-records", "with --unit owner: the most records one contributes", "K")
+        int | None, option(PROTECTED, "--max-records", "with --unit owner: the most records one contributes", "K")
     ] = None
 
 

@@ -8,11 +8,15 @@ from typing import Any
 
 import typer
 
+from fedgroup.cli.options import OPTIONS
+
 HEAD = """# Command reference
 
-Written from the commands by `make docs`; a test keeps it true. Every command takes `--json` (one JSON object on
+Written from the commands by `make docs`; a test keeps it true. Commands with a result take `--json` (one JSON object on
 stdout, talk and progress on stderr). Exit codes: 0 done, 2 misuse, 3 refused by a budget, 75 try later.
 """
+
+ARGUMENTS = "Arguments"
 
 
 def reference() -> str:
@@ -33,11 +37,20 @@ def _section(name: str, command: Any) -> Iterator[str]:
     shown = " ".join(_metavar(argument) for argument in arguments)
     yield f"## fedgroup {name}\n"
     yield f"`fedgroup {name} {shown}`".replace(" `", "`") + f": {_sentence(command.help)}\n"
-    yield "| option | meaning | default |\n|---|---|---|"
+    panels: dict[str, list[str]] = {} if not arguments else {ARGUMENTS: []}
     for parameter in command.params:
         if not getattr(parameter, "hidden", False):
-            yield _row(parameter)
-    yield ""
+            panels.setdefault(_panel(parameter), []).append(_row(parameter))
+    for panel, rows in panels.items():
+        if len(panels) > 1:
+            yield f"**{panel}**\n"
+        yield "\n".join(["| option | meaning | default |", "|---|---|---|", *rows, ""])
+
+
+def _panel(parameter: Any) -> str:
+    """Return under which heading the help shows a parameter."""
+    plain = ARGUMENTS if parameter.param_type_name == "argument" else OPTIONS
+    return getattr(parameter, "rich_help_panel", None) or plain
 
 
 def _row(parameter: Any) -> str:
