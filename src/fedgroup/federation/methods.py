@@ -149,7 +149,8 @@ def choose_method(details: Details, *, owners: OwnerIds, masks: MaskRoom) -> Cho
     if plan is not None:
         raise InvalidQuery(f"the method {method.name!r} takes no plan; use method fedgroup, or leave the plan out")
     if method.together is not None:
-        return _masked(method, owners, masks, _mask_settings(details), details.get("cohort_size", COHORT_SIZE))
+        size = method.together(len(owners), details.get("cohort_size", COHORT_SIZE))
+        return _masked(method, owners, masks, _mask_settings(details), size)
     return _everyone_alone(method, owners)
 
 
@@ -165,12 +166,11 @@ def _everyone_alone(method: Method, owners: OwnerIds) -> ChosenMethod:
 
 def _masked(method: Method, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings, size: int) -> ChosenMethod:
     """Return the method of public groups that have nothing to do with the data: random cohorts, or all in one."""
-    partition = masks.cohorts(len(owners), method.group_size(len(owners), size))
+    partition = masks.cohorts(len(owners), size)
     ready = masks.ready(partition, settings)
     terms = AnswerTerms(partition, np.arange(len(owners), dtype=np.int32), ready)
-    said = (settings, size if method.together == "cohort" else None)
     trust = trust_in({"masked"}, colluders=settings.colluders, delta=ready.delta)
-    return ChosenMethod(method.name, "masked", trust, owners, terms, None, said, settings)
+    return ChosenMethod(method.name, "masked", trust, owners, terms, None, (settings, size), settings)
 
 
 def _planned(

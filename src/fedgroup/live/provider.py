@@ -27,7 +27,7 @@ from fedgroup.live.settings import LiveSettings
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.answers import Answer, OwnersLeft
-from fedgroup.questions.methods import METHODS, PRIVATE, Method, chosen, trust_in
+from fedgroup.questions.methods import PRIVATE, Method, chosen, trust_in
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.said import as_invalid_query
 from fedgroup.questions.sameness import same_question
@@ -176,24 +176,24 @@ class LiveProvider:
         delta = 0.0 if plan is None else plan.delta
         return trust_in(modes, colluders=self.settings.masks.colluders, delta=delta, alone=alone)
 
-    def require_possible(self, method: str) -> None:
+    def require_possible(self, method: Method) -> None:
         """Refuse a method that cannot be used with so many owners as are here, before anybody is charged."""
         self.settings.require_possible(method, owners=len(self.desk.present - self._lapses.left_out))
 
-    def can_use(self, method: str) -> bool:
+    def can_use(self, method: Method) -> bool:
         """Tell whether a method can be used now."""
-        owners = len(self.desk.present - self._lapses.left_out)
-        whole = METHODS[method].together == "all"
-        return self.plan is not None if METHODS[method].needs_plan else not whole or owners <= self.settings.mpc_most
+        if method.needs_plan:
+            return self.plan is not None
+        return self.settings.is_possible(method, owners=len(self.desk.present - self._lapses.left_out))
 
     async def _plan_for(self, method: Method) -> LivePlan | None:
         if method.needs_plan:
             if self.plan is None:
                 raise InvalidQuery("there is no plan in force; the operator makes one by regrouping, or ask with dp")
             return await self._mended(self.plan)
-        return None if method.together is None else await self._cohorts(method)
+        return None if method.together is None else await self._cohorts(method, method.together)
 
-    async def _cohorts(self, method: Method) -> LivePlan:
+    async def _cohorts(self, method: Method, together: Callable[[int, int], int]) -> LivePlan:
         """Return masked cohorts of the owners that are here, formed anew when somebody came."""
         async with self._changing:
             known, able = self._plans.get(method.name), self.desk.present - self._lapses.left_out
@@ -201,7 +201,7 @@ class LiveProvider:
                 return known
             arrivals = dict(self.desk.arrivals)
             # who came since the question was let in may make one group too large: then there are two
-            size = min(method.group_size(max(2, len(able)), self.settings.cohort_size), self.settings.mpc_most)
+            size = min(together(max(2, len(able)), self.settings.cohort_size), self.settings.mpc_most)
             plan = await self._forming.by_chance(method.name, size, self.settings.masks)
             plan = replace(plan, settings={"formed_of": sorted(able)})
             await self._put_in_force(plan, plan.rosters, arrivals)

@@ -11,7 +11,7 @@ from fedgroup.live.attendance import Quorum
 from fedgroup.messages.limits import MOST_MEMBERS
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.graphs import LEFTOVERS, PRIVATE
-from fedgroup.questions.methods import METHODS
+from fedgroup.questions.methods import Method
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import PublicMap
 
@@ -83,10 +83,14 @@ class LiveSettings:
             text = f"cohort_size must be between 1 and mpc_most, which is {self.mpc_most}, got {self.cohort_size}"
             raise InvalidInput(text)
 
-    def require_possible(self, method: str, *, owners: int) -> None:
+    def is_possible(self, method: Method, *, owners: int) -> bool:
+        """Tell whether no group of a method would be larger than groups may be."""
+        return method.together is None or method.together(owners, self.cohort_size) <= self.mpc_most
+
+    def require_possible(self, method: Method, *, owners: int) -> None:
         """Refuse a method that so many owners cannot be asked by: all of them would be in one group."""
-        if METHODS[method].together == "all" and owners > self.mpc_most:
+        if not self.is_possible(method, owners=owners):
             raise InvalidQuery(
-                f"{owners} owners are here, and {method}, which puts all of them into one group, is for at most "
+                f"{owners} owners are here, and {method.name}, which puts all of them into one group, is for at most "
                 f"{self.mpc_most} (mpc_most in the provider's file); ask with the method cohorts"
             )

@@ -22,6 +22,7 @@ from fedgroup.secure.masking import sums_of_masked
 from fedgroup.secure.sign import Bits
 from fedgroup.secure.similarity import opened
 
+Cells = npt.NDArray[np.int64]
 Compare = Callable[[int, int], tuple[Bits, Bits]]
 Join = Callable[[NoisyVectors, GroupingSettings], SimilarityGraph]
 
@@ -45,7 +46,7 @@ class Provider:
         if not settings.kind.private:
             raise InvalidInput("the exact graph needs exact vectors, which a provider never sees; it is for evaluation")
         if settings.kind.places:
-            cells, told = _cells(vectors, settings)
+            cells, told = _PLACINGS[settings.graph](vectors, settings)
             partition = partition_by_cell(cells, limits=settings.limits)
             return Grouping(partition, settings.facts() | told, vectors.epsilon, _stated(private), private)
         graph = (join or joined_here)(vectors, settings)
@@ -118,14 +119,19 @@ def joined_here(vectors: NoisyVectors, settings: GroupingSettings) -> Similarity
     )
 
 
-def _cells(vectors: NoisyVectors, settings: GroupingSettings) -> tuple[npt.NDArray[np.int64], dict[str, float]]:
-    """Return the cell that each owner is placed by, -1: alone; and what is to be told of it."""
-    if settings.graph == "topcell":
-        return top_cells(vectors, settings.false_cells), {}
+def _by_top_cell(vectors: NoisyVectors, settings: GroupingSettings) -> tuple[Cells, dict[str, float]]:
+    return top_cells(vectors, settings.false_cells), {}
+
+
+def _by_likely_cell(vectors: NoisyVectors, settings: GroupingSettings) -> tuple[Cells, dict[str, float]]:
     placed = likely_cells(
         vectors, false_cells=settings.false_cells, threshold=settings.threshold, misplaced=settings.misplaced
     )
     return placed.cell, {"misplaced_expected": placed.expected}
+
+
+_PLACINGS = {"topcell": _by_top_cell, "likely": _by_likely_cell}
+"""For each graph that places owners: the cell that each is placed by, -1: alone; and what is to be told of it."""
 
 
 def _graph_on_gpu(vectors: NoisyVectors, settings: GroupingSettings) -> SimilarityGraph:

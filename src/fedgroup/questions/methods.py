@@ -6,7 +6,7 @@ A method says here what it is called, what it needs and when to take it. How its
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from fedgroup.errors import InvalidQuery
@@ -22,7 +22,8 @@ class Method:
     """A method, as whoever has to choose one is told of it.
 
     needs_plan  its groups are those of a plan that was made before
-    together    how many owners are in one of its masked groups: `all` of them, or a `cohort`; None where there is none
+    together    how many of so many owners are in one of its masked groups at most, given the size of cohorts; None
+                where it has no such groups
     private     whether it may be used outside evaluation
     """
 
@@ -32,12 +33,13 @@ class Method:
     how: str
     take_it: str
     needs_plan: bool = False
-    together: str | None = None
+    together: Callable[[int, int], int] | None = None
     private: bool = True
 
-    def group_size(self, owners: int, cohort_size: int) -> int:
-        """Return how many of so many owners its masked groups have at most."""
-        return max(1, owners) if self.together == "all" else cohort_size
+    @property
+    def alone(self) -> bool:
+        """Whether every owner answers by itself."""
+        return not self.needs_plan and self.together is None
 
 
 METHODS: Mapping[str, Method] = {
@@ -64,7 +66,7 @@ METHODS: Mapping[str, Method] = {
             "Nobody, unless many members of one cohort collude.",
             "Owners hide their answers under masks that cancel out in their cohort's sum, and share one noise.",
             "The first choice for many small owners: a lost owner costs one cohort at most.",
-            together="cohort",
+            together=lambda _owners, cohort: cohort,
         ),
         Method(
             "mpc",
@@ -72,7 +74,7 @@ METHODS: Mapping[str, Method] = {
             "Nobody, unless many owners collude.",
             "All owners add up under masks, and the answer holds little more than one noise: the smallest error.",
             "Few and reliable owners: if too many fall silent there is no answer at all.",
-            together="all",
+            together=lambda owners, _cohort: max(1, owners),
         ),
         Method(
             "exact",
@@ -90,7 +92,7 @@ PRIVATE = tuple(name for name, method in METHODS.items() if method.private)
 
 def chosen(name: str | None, *, planned: bool, among: Collection[str] = tuple(METHODS)) -> Method:
     """Return the method of this name; without one, that of the plan if there is one, else every owner by itself."""
-    name = name or next(m.name for m in METHODS.values() if m.needs_plan == planned and m.together is None)
+    name = name or next(m.name for m in METHODS.values() if (m.needs_plan if planned else m.alone))
     one_of(name, tuple(among), name="method", refusal=InvalidQuery)
     return METHODS[name]
 

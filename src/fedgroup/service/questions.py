@@ -86,14 +86,13 @@ class Questions:
         query = range_query(asked, self._provider.settings)
         require_offered(query, self._provider.settings)
         method = chosen(asked.method, planned=self._provider.plan is not None)
-        alone = not method.needs_plan and method.together is None
-        require_noise(query, self._provider.settings, masked=not alone)
+        require_noise(query, self._provider.settings, masked=not method.alone)
         return query, method
 
     def _require_ready(self, method: Method, quorum: Quorum) -> None:
         if method.needs_plan and self._provider.plan is None:
             raise Problem("method-not-ready", "there is no plan in force; an operator makes one, or ask with dp")
-        self._provider.require_possible(method.name)
+        self._provider.require_possible(method)
         self._require_owners()
         quorum.require(self._provider.desk.attendance())
 

@@ -11,7 +11,7 @@ from fedgroup.live.attendance import Attendance
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
 from fedgroup.questions.answers import Expectation, PrivateAnswer
-from fedgroup.questions.methods import PRIVATE
+from fedgroup.questions.methods import METHODS, PRIVATE
 from fedgroup.storage.provider_state import Question, User
 
 
@@ -180,7 +180,7 @@ class FederationShown(_Shown):
             neighbours=protection.neighbours,
             unit=protection.unit,
             max_records=protection.max_records,
-            methods=[method for method in PRIVATE if provider.can_use(method)],
+            methods=[name for name in PRIVATE if provider.can_use(METHODS[name])],
             seconds=settings.seconds,
             attributes=None if settings.attributes is None else list(settings.attributes),
             times=settings.times,
