@@ -25,7 +25,7 @@ from fedgroup.live.config import (
 from fedgroup.live.running import open_silo
 from fedgroup.live.samples import owner_text, provider_text
 from fedgroup.live.settings import UsualGrouping
-from fedgroup.live.trial import WEEK, Trial, make_trial
+from fedgroup.live.trial import WEEK, TrialCity, make_trial
 from fedgroup.questions.query import RangeQuery
 from fedgroup.silos.settings import settings_of
 from fedgroup.space import Circle
@@ -35,11 +35,11 @@ PLACES = {"folder": "own", "authority": "own"}
 
 
 @pytest.fixture(scope="module")
-def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+def trial(tmp_path_factory: pytest.TempPathFactory) -> TrialCity:
     return make_trial(tmp_path_factory.mktemp("trial") / "federation", owners=3, seed=1)
 
 
-def test_trial_owners_have_fares_and_times_of_one_week(trial: Trial) -> None:
+def test_trial_owners_have_fares_and_times_of_one_week(trial: TrialCity) -> None:
     first, end = (second * 1_000_000 for second in WEEK)
     for file in trial.owners:
         records = read(file.with_name("records.parquet"))
@@ -50,13 +50,13 @@ def test_trial_owners_have_fares_and_times_of_one_week(trial: Trial) -> None:
     assert WEEK[1] - WEEK[0] == 7 * 24 * 3600
 
 
-def test_the_same_seed_makes_the_same_records(trial: Trial, tmp_path: Path) -> None:
+def test_the_same_seed_makes_the_same_records(trial: TrialCity, tmp_path: Path) -> None:
     again = make_trial(tmp_path / "again", owners=3, seed=1)
     for one, other in zip(trial.owners, again.owners, strict=True):
         assert pq.read_table(one.with_name("records.parquet")) == pq.read_table(other.with_name("records.parquet"))
 
 
-def test_a_trial_provider_tells_what_can_be_asked_about(trial: Trial) -> None:
+def test_a_trial_provider_tells_what_can_be_asked_about(trial: TrialCity) -> None:
     settings = read_config(trial.provider, ProviderConfig).settings
     assert (settings.attributes, settings.times) == (("fare",), True)
     assert settings.grouping == UsualGrouping()

@@ -17,7 +17,7 @@ from typing import Any
 from fedgroup.identity import Identity, Trust
 from fedgroup.live.config import OwnerConfig, ProviderConfig, read_config
 from fedgroup.live.running import embedded_broker
-from fedgroup.live.trial import FEDERATION, Trial
+from fedgroup.live.trial import FEDERATION, TrialCity
 from fedgroup.transport.topics import PROVIDER, Topics
 
 _HOST = "127.0.0.1"
@@ -49,7 +49,7 @@ async def _echo(config: OwnerConfig, port: int) -> None:
         await asyncio.sleep(_CALL_AGAIN_S)
 
 
-def time_echoes(trial: Trial, port: int, embedded: bool, owners: Sequence[str], size: int, repeats: int) -> float:
+def time_echoes(trial: TrialCity, port: int, embedded: bool, owners: Sequence[str], size: int, repeats: int) -> float:
     """Return the median time, in seconds, of sending every owner a message and hearing all of them."""
     from msgspec.structs import replace
 
@@ -58,7 +58,7 @@ def time_echoes(trial: Trial, port: int, embedded: bool, owners: Sequence[str], 
     return asyncio.run(_time_echoes(config, trial, list(owners), size, repeats))
 
 
-async def _time_echoes(config: ProviderConfig, trial: Trial, owners: list[str], size: int, repeats: int) -> float:
+async def _time_echoes(config: ProviderConfig, trial: TrialCity, owners: list[str], size: int, repeats: int) -> float:
     identity, trust = Identity.load(trial.folder / PROVIDER), Trust.load(trial.folder / "authority")
     async with AsyncExitStack() as stack:
         if config.broker.embedded:

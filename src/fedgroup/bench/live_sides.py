@@ -25,7 +25,7 @@ from fedgroup.identity import Identity, Trust
 from fedgroup.live.config import OwnerConfig, ProviderConfig, read_config
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.running import running_owners, running_provider
-from fedgroup.live.trial import FEDERATION, Trial, make_trial
+from fedgroup.live.trial import FEDERATION, TrialCity, make_trial
 from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 from fedgroup.transport.listening import Listening
@@ -74,7 +74,7 @@ def measure_federation(owners: int, broker: str, *, repeats: int) -> list[Timed]
         return [replace(each, aiomqtt_echo_s=each.trips * echo_s) for each in timed]
 
 
-def _beside(run: Callable[[Sequence[Path], int], None], trial: Trial, port: int, measuring: Alone) -> Any:
+def _beside(run: Callable[[Sequence[Path], int], None], trial: TrialCity, port: int, measuring: Alone) -> Any:
     """Run owners beside a process that measures, and return what that one found."""
     with ExitStack() as stack:
         stack.callback(measuring.stop)
@@ -88,7 +88,7 @@ def _be_quiet() -> None:
     logging.getLogger().addHandler(logging.NullHandler())
 
 
-def _listening(trial: Trial, port: int) -> Listening:
+def _listening(trial: TrialCity, port: int) -> Listening:
     identity, trust = Identity.load(trial.folder / "provider"), Trust.load(trial.folder / "authority")
     files = (trust.authority_file, identity.certificate_file, identity.key_file, trust.revoked_file)
     return Listening("127.0.0.1", port, *files)
@@ -110,7 +110,7 @@ async def _run_owners(files: Sequence[Path], port: int) -> None:
         await asyncio.Event().wait()
 
 
-def ask_owners(trial: Trial, port: int, embedded: bool, owners: int, repeats: int) -> list[Timed]:
+def ask_owners(trial: TrialCity, port: int, embedded: bool, owners: int, repeats: int) -> list[Timed]:
     """Be the provider: ask by every method, echo in between, and return what both took."""
     from msgspec import structs
 

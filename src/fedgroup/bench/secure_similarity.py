@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fedgroup.bench.measuring import Row
 from fedgroup.bench.spu_reference import SpuComparison, spu_comparison, spu_python
-from fedgroup.bench.two_owners import BATCH, Side, Stretch, compare_in_two_processes
+from fedgroup.bench.two_owners import BATCH, BenchSide, Stretch, compare_in_two_processes
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.secure.comparison import Comparison, Counts
 from fedgroup.secure.similarity import opened
@@ -43,7 +43,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
 
 
 def _pairs_row(
-    comparison: Comparison, sides: tuple[Side, Side], pairs: int, spu: tuple[SpuComparison, int] | None
+    comparison: Comparison, sides: tuple[BenchSide, BenchSide], pairs: int, spu: tuple[SpuComparison, int] | None
 ) -> Row:
     first, second = (side.pairs for side in sides)
     wall_s = max(first.wall_s, second.wall_s)
@@ -74,7 +74,7 @@ def _pairs_row(
     )
 
 
-def _session_row(sides: tuple[Side, Side], spu: tuple[SpuComparison, int] | None) -> Row:
+def _session_row(sides: tuple[BenchSide, BenchSide], spu: tuple[SpuComparison, int] | None) -> Row:
     first, second = (side.sessions for side in sides)
     more = {
         "first_us": _processor(first) * 1e6,

@@ -32,7 +32,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Side:
+class BenchSide:
     """What one side took for its sessions, each with one comparison, and for its pairs; and its shares of the bits."""
 
     peak_mb: float
@@ -44,7 +44,7 @@ class Side:
 
 def compare_in_two_processes(
     comparison: Comparison, first: Counts, second: Counts, *, sessions: int
-) -> tuple[Side, Side]:
+) -> tuple[BenchSide, BenchSide]:
     """Return what both sides took: `sessions` fresh sessions with one comparison each, then all pairs in one."""
     one_end, other_end = socket.socketpair()
     with one_end, other_end:
@@ -56,7 +56,7 @@ def compare_in_two_processes(
     return one, other
 
 
-def _side(end: socket.socket, comparison: Comparison, counts: Counts, position: int, sessions: int) -> Side:
+def _side(end: socket.socket, comparison: Comparison, counts: Counts, position: int, sessions: int) -> BenchSide:
     with end:
         return _Endpoint(Channel(end), comparison, position).measured(counts, sessions)
 
@@ -70,7 +70,7 @@ class _Endpoint:
         self._position = position
         self._session = 0
 
-    def measured(self, counts: Counts, sessions: int) -> Side:
+    def measured(self, counts: Counts, sessions: int) -> BenchSide:
         """Return what this side took, after a session that loads every kernel."""
         self._compare(self._set_up(), counts[:BATCH])
         alone = [self._one_session(counts[:1]) for _ in range(sessions)]
@@ -79,7 +79,7 @@ class _Endpoint:
         with self._stretch() as pairs:
             self._compare(owner, counts)
         shares = np.concatenate([owner.shares[batch] for batch in sorted(owner.shares)])[warm:]
-        return Side(peak_mb(), shares, pairs, [a for a, _ in alone], [b for _, b in alone])
+        return BenchSide(peak_mb(), shares, pairs, [a for a, _ in alone], [b for _, b in alone])
 
     def _one_session(self, counts: Counts) -> tuple[Stretch, Stretch]:
         with self._stretch() as session:

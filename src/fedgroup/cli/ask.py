@@ -27,7 +27,7 @@ from fedgroup.questions.methods import PRIVATE
 
 if TYPE_CHECKING:
     from fedgroup.questions.kinds import Kind
-    from fedgroup.service.calls import Details
+    from fedgroup.service.calls import AskDetails
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ def _ask(kind: str, question: LiveQueryOptions, measure: dict[str, Any], *, as_j
         say_answer(answer, TrialOptions(), as_json=as_json, without=USUAL_NOTE)
 
 
-def _details(question: LiveQueryOptions, measure: dict[str, Any]) -> Details:
+def _details(question: LiveQueryOptions, measure: dict[str, Any]) -> AskDetails:
     where, price = question.where, question.price
-    details: Details = {
+    details: AskDetails = {
         "method": price.method,
         "since": parse_time(where.since),
         "until": parse_time(where.until),

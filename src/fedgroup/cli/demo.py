@@ -12,7 +12,7 @@ from fedgroup.cli.output import print_json, print_table, result, talk, working
 from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from fedgroup.experiments.demo import Row
+    from fedgroup.experiments.demo import DemoRow
     from fedgroup.owner.records import Records
 
 _NEXT = """
@@ -63,7 +63,7 @@ def _make_folder(out: Path) -> None:
         raise InvalidInput(f"the folder {out} cannot be made; give another one with --out") from None
 
 
-def _run(city: Records, seed: int) -> list[Row]:
+def _run(city: Records, seed: int) -> list[DemoRow]:
     from rich.progress import Progress
 
     from fedgroup.experiments.demo import EPSILONS, METHODS, run_demo
@@ -77,7 +77,7 @@ def _run(city: Records, seed: int) -> list[Row]:
     return rows
 
 
-def _draw(city: Records, rows: list[Row], out: Path, seed: int) -> list[Path]:
+def _draw(city: Records, rows: list[DemoRow], out: Path, seed: int) -> list[Path]:
     with working("drawing"):
         from fedgroup.experiments.demo import demo_questions
         from fedgroup.experiments.pictures import draw_city, draw_errors
@@ -93,7 +93,7 @@ def _draw(city: Records, rows: list[Row], out: Path, seed: int) -> list[Path]:
     return pictures
 
 
-def _show(rows: list[Row], pictures: list[Path]) -> None:
+def _show(rows: list[DemoRow], pictures: list[Path]) -> None:
     from rich.table import Table
 
     from fedgroup.experiments.demo import METHODS

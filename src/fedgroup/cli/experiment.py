@@ -15,7 +15,7 @@ from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
     from fedgroup.experiments.running import World
-    from fedgroup.experiments.trial import Trial
+    from fedgroup.experiments.trial import TrialPlan
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -166,7 +166,7 @@ def _world(settings: TrialSettings) -> World:
     return World(open_scenes(settings.data, trial, stated=stated), trial)
 
 
-def _trial(settings: TrialSettings) -> Trial:
+def _trial(settings: TrialSettings) -> TrialPlan:
     from fedgroup.experiments.trial import FULL, QUICK
 
     chosen = QUICK if settings.quick else FULL

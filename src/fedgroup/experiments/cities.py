@@ -10,7 +10,7 @@ from fedgroup.experiments.methods import METHODS
 from fedgroup.experiments.places import public_places
 from fedgroup.experiments.scenes import SYNTHETIC, Scene, Stage
 from fedgroup.experiments.sheets import Row
-from fedgroup.experiments.trial import Trial
+from fedgroup.experiments.trial import TrialPlan
 from fedgroup.owner.index import RecordIndex
 from fedgroup.space import Circle, PublicMap
 
@@ -25,7 +25,7 @@ REPEATS = 10
 RECORDS_PER_OWNER = 20
 
 
-def city_cells(trial: Trial) -> list[Row]:
+def city_cells(trial: TrialPlan) -> list[Row]:
     """Return the paper's figure 6: along owners, and along epsilon in the smallest city."""
     along_owners = [(size, trial.epsilon) for size in trial.cities]
     along_epsilon = [(trial.cities[0], epsilon) for epsilon in trial.epsilons]
@@ -39,7 +39,7 @@ class Cities:
     def __init__(self) -> None:
         self._last: Stage | None = None
 
-    def measure(self, cell: Row, trial: Trial) -> Row:
+    def measure(self, cell: Row, trial: TrialPlan) -> Row:
         """Return how a method does in a city."""
         size, epsilon = int(str(cell["owners"])), float(str(cell["epsilon"]))
         if self._last is None or self._last.owners != size:

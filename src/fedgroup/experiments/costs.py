@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from fedgroup.data.plans import Plan
-from fedgroup.experiments.methods import Method
+from fedgroup.experiments.methods import Contender
 from fedgroup.secure.comparison import Comparison
 from fedgroup.secure.member import ANSWER_BYTES
 from fedgroup.secure.similarity import FirstOwner, SecondOwner
@@ -41,7 +41,7 @@ class ComparisonBytes:
     pair: int
 
 
-def cost_of(method: Method, plan: Plan | None, *, owners: int, cells: int) -> Cost:
+def cost_of(method: Contender, plan: Plan | None, *, owners: int, cells: int) -> Cost:
     """Return what a method costs; live, every two owners that are compared open a session of their own."""
     is_masked = method.asking.get("in_group") == "masked" or "method" in method.asking
     some_masked = is_masked or (plan is not None and bool(plan.partition.is_masked.any()))

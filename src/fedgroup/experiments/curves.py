@@ -10,7 +10,7 @@ from fedgroup.experiments.measuring import seed_of, shares_of
 from fedgroup.experiments.scenes import Scene
 from fedgroup.experiments.sheets import Row
 from fedgroup.experiments.sweeps import Stages
-from fedgroup.experiments.trial import Trial
+from fedgroup.experiments.trial import TrialPlan
 from fedgroup.federation import Federation
 from fedgroup.federation.masks import with_cohorts
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
@@ -49,7 +49,7 @@ POINTS: dict[str, dict[str, Settings]] = {
 }
 
 
-def curve_cells(scenes: Sequence[Scene], trial: Trial) -> list[Row]:
+def curve_cells(scenes: Sequence[Scene], trial: TrialPlan) -> list[Row]:
     """Return every graph at every point of its curve."""
     return [
         {
@@ -67,7 +67,7 @@ def curve_cells(scenes: Sequence[Scene], trial: Trial) -> list[Row]:
     ]
 
 
-def measure_curve(cell: Row, stages: Stages, trial: Trial) -> Row:
+def measure_curve(cell: Row, stages: Stages, trial: TrialPlan) -> Row:
     """Return the groups and misplaced owners of one graph, and what cohorts for the owners left alone make of it."""
     stage = stages.of(cell)
     seed = seed_of("curve", *(cell[name] for name in KEYS))

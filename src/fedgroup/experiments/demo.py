@@ -23,7 +23,7 @@ REPEATS = 25
 
 
 @dataclass(frozen=True)
-class Row:
+class DemoRow:
     """How one method did at one epsilon, over all questions and repeats."""
 
     method: str
@@ -82,7 +82,7 @@ def demo_questions() -> list[Circle]:
     return [Circle(x, y, RADIUS_M) for x, y in [*lattice, *between]]
 
 
-def run_demo(records: Records, *, seed: int, epsilons: Sequence[float] = EPSILONS) -> Iterator[Row]:
+def run_demo(records: Records, *, seed: int, epsilons: Sequence[float] = EPSILONS) -> Iterator[DemoRow]:
     """Yield one row per method and epsilon."""
     federation = Federation(records, seed=seed)
     for method in METHODS:
@@ -97,8 +97,8 @@ def run_demo(records: Records, *, seed: int, epsilons: Sequence[float] = EPSILON
             yield _row(method.name, setup, epsilon, answers, seconds=time.perf_counter() - started)
 
 
-def _row(method: str, setup: float, epsilon: float, answers: Sequence[Answer], *, seconds: float) -> Row:
+def _row(method: str, setup: float, epsilon: float, answers: Sequence[Answer], *, seconds: float) -> DemoRow:
     errors = np.array([[abs((value or 0) - (a.true_value or 0)) for value in a.values] for a in answers])
     truth = np.array([max(1.0, a.true_value or 0) for a in answers])
     relative = float((errors / truth[:, None]).mean())
-    return Row(method, setup, epsilon, answers[0].groups, float(errors.mean()), relative, seconds)
+    return DemoRow(method, setup, epsilon, answers[0].groups, float(errors.mean()), relative, seconds)

@@ -15,10 +15,10 @@ from fedgroup.data.plans import Plan
 from fedgroup.evaluation.shares import judge
 from fedgroup.evaluation.truth import exact_vectors
 from fedgroup.experiments.costs import cost_of
-from fedgroup.experiments.methods import Method
+from fedgroup.experiments.methods import Contender
 from fedgroup.experiments.scenes import Stage
 from fedgroup.experiments.sheets import Row
-from fedgroup.experiments.trial import Trial
+from fedgroup.experiments.trial import TrialPlan
 from fedgroup.federation import Federation
 from fedgroup.space import Circle
 
@@ -61,7 +61,7 @@ def seed_of(*facts: object) -> int:
     return int.from_bytes(hashlib.sha256(repr(facts).encode()).digest()[:6], "big")
 
 
-def measure(stage: Stage, method: Method, trial: Trial, *, epsilon: float, judged: bool = True) -> Row:
+def measure(stage: Stage, method: Contender, trial: TrialPlan, *, epsilon: float, judged: bool = True) -> Row:
     """Return how a method does on a stage: errors, times, what was spent and, if `judged`, how true its groups are."""
     seed = seed_of(stage.scene.name, stage.owners, epsilon, method.name, stage.selection)
     federation = Federation(stage.index, stage.scene.domain, seed=seed, neighbours=method.neighbours)
@@ -111,7 +111,7 @@ def _errors(values: Sequence[Sequence[Any]], truths: Sequence[int]) -> dict[str,
     return {"mae": float(errors.mean()), "mre": float(relative.mean()), "truth": float(truth.mean())}
 
 
-def _quality(stage: Stage, method: Method, plan: Plan | None, trial: Trial) -> Row:
+def _quality(stage: Stage, method: Contender, plan: Plan | None, trial: TrialPlan) -> Row:
     """Return how truly groups were found; nothing where members see nothing of each other."""
     if plan is None or method.asking.get("in_group") == "masked":
         return {}
@@ -125,7 +125,7 @@ def _quality(stage: Stage, method: Method, plan: Plan | None, trial: Trial) -> R
     }
 
 
-def shares_of(plan: Plan, stage: Stage, trial: Trial) -> dict[str, float]:
+def shares_of(plan: Plan, stage: Stage, trial: TrialPlan) -> dict[str, float]:
     """Return the shares of falsely joined pairs and misplaced owners; masked groups count for nothing."""
     records, public_map = stage.index.records, stage.index.public_map
     vectors = exact_vectors(records, public_map.grid(*trial.grid), public_map, most=None)

@@ -11,7 +11,7 @@ from fedgroup.data.plans import Plan
 from fedgroup.epsilon import Epsilon
 from fedgroup.evaluation.compared import Band, compared_groups
 from fedgroup.evaluation.truth import NO_GUARANTEE, exact_vectors
-from fedgroup.experiments.trial import Trial
+from fedgroup.experiments.trial import TrialPlan
 from fedgroup.federation import Federation
 from fedgroup.messages import Grouping
 from fedgroup.owner.index import RecordIndex
@@ -30,7 +30,7 @@ EVERYBODY = "everybody: exact vectors, for evaluation only"
 
 
 @dataclass(frozen=True)
-class Comparing:
+class ComparingBand:
     """A graph whose pairs in doubt are compared: the paper's fixed band of raw cosines, or limits derived per pair."""
 
     band: Band | None = None
@@ -38,7 +38,7 @@ class Comparing:
 
 
 @dataclass(frozen=True)
-class Method:
+class Contender:
     """A method, who is trusted with what, how it groups owners (None: not by their data), and how it is asked.
 
     `questions` is for methods without a set-up: they get what others pay for it, shared by so many questions, on top
@@ -48,7 +48,7 @@ class Method:
     name: str
     what: str
     trust: str
-    grouping: Mapping[str, Any] | Comparing | None = None
+    grouping: Mapping[str, Any] | ComparingBand | None = None
     asking: Mapping[str, Any] = field(default_factory=dict)
     questions: int | None = None
     neighbours: Neighbours = "add-remove"
@@ -57,11 +57,13 @@ class Method:
         """Return what one question costs."""
         return epsilon if self.questions is None else round(epsilon * (1 + 1 / self.questions), 9)
 
-    def make_plan(self, federation: Federation, index: RecordIndex, trial: Trial, *, epsilon: float, seed: int) -> Any:
+    def make_plan(
+        self, federation: Federation, index: RecordIndex, trial: TrialPlan, *, epsilon: float, seed: int
+    ) -> Any:
         """Return the method's plan, or None; it costs `epsilon` unless it is made of exact vectors."""
         if self.grouping is None:
             return None
-        if isinstance(self.grouping, Comparing):
+        if isinstance(self.grouping, ComparingBand):
             return compared_plan(federation, index, trial, self.grouping, epsilon=epsilon, seed=seed)
         costs = self.grouping["graph"] != "exact"
         return federation.group(
@@ -70,7 +72,7 @@ class Method:
 
 
 def compared_plan(
-    federation: Federation, index: RecordIndex, trial: Trial, how: Comparing, *, epsilon: float, seed: int
+    federation: Federation, index: RecordIndex, trial: TrialPlan, how: ComparingBand, *, epsilon: float, seed: int
 ) -> Plan:
     """Return the plan that a real run of the comparisons would give, with outcomes computed from exact vectors."""
     grid, cost = federation.map.grid(*trial.grid), Epsilon.of(epsilon)
@@ -101,51 +103,51 @@ _COHORTS = {"method": "cohorts", "cohort_size": 50, "colluders": 1}
 _MPC = {"method": "mpc", "colluders": 1, "dropouts": 0.0}
 
 _ALL = (
-    Method("DP", "every owner adds its own noise", NOBODY),
-    Method("FG", "the paper's hybrid graph: raw cosines, fixed r_l and r_u", BITS, Comparing(PAPER_BAND)),
-    Method("FG-Ex", "the same graph, largest cliques first", BITS, Comparing(PAPER_BAND, "cliques")),
-    Method("FG-C", "the exact graph", EVERYBODY, _EXACT | {"algorithm": "greedy"}),
-    Method("FG-ExC", "the exact graph, largest cliques first", EVERYBODY, _EXACT | {"algorithm": "cliques"}),
-    Method("MPC", "all owners in one masked group", NOBODY, None, _MPC),
-    Method("FG raw", "plain cosine of noisy vectors, none compared", LEADERS, _RAW),
-    Method("FG thresholded", "cosine of noisy vectors without small cells", LEADERS, {"graph": "noisy"}),
-    Method("FG topcell", "owners whose largest noisy cell is the same", LEADERS, {"graph": "topcell"}),
-    Method(
+    Contender("DP", "every owner adds its own noise", NOBODY),
+    Contender("FG", "the paper's hybrid graph: raw cosines, fixed r_l and r_u", BITS, ComparingBand(PAPER_BAND)),
+    Contender("FG-Ex", "the same graph, largest cliques first", BITS, ComparingBand(PAPER_BAND, "cliques")),
+    Contender("FG-C", "the exact graph", EVERYBODY, _EXACT | {"algorithm": "greedy"}),
+    Contender("FG-ExC", "the exact graph, largest cliques first", EVERYBODY, _EXACT | {"algorithm": "cliques"}),
+    Contender("MPC", "all owners in one masked group", NOBODY, None, _MPC),
+    Contender("FG raw", "plain cosine of noisy vectors, none compared", LEADERS, _RAW),
+    Contender("FG thresholded", "cosine of noisy vectors without small cells", LEADERS, {"graph": "noisy"}),
+    Contender("FG topcell", "owners whose largest noisy cell is the same", LEADERS, {"graph": "topcell"}),
+    Contender(
         "FG topcell, mixed",
         "the same; all others in masked cohorts of 50",
         MIXED,
         {"graph": "topcell", "leftovers": "cohort"},
         {"dropouts": 0.0},
     ),
-    Method("FG likely", "owners that are likely similar, 5 % expected to be misplaced", LEADERS, _FIVE_IN_HUNDRED),
-    Method(
+    Contender("FG likely", "owners that are likely similar, 5 % expected to be misplaced", LEADERS, _FIVE_IN_HUNDRED),
+    Contender(
         "FG mixed",
         "likely similar owners, 2 % expected to be misplaced; all others in masked cohorts of 50",
         MIXED,
         _TWO_IN_HUNDRED | {"leftovers": "cohort"},
         {"dropouts": 0.0},
     ),
-    Method(
+    Contender(
         "FG masked",
         "the groups of FG likely, masked",
         NOBODY,
         _FIVE_IN_HUNDRED,
         {"in_group": "masked", "dropouts": 0.0},
     ),
-    Method("FG hybrid", "hybrid graph, limits derived for each pair", BITS, Comparing()),
-    Method("cohorts", "random masked cohorts of 50", NOBODY, None, _COHORTS | {"dropouts": 0.0}),
-    Method("cohorts, 10 % silent", "the same, though 10 % may drop out", NOBODY, None, _COHORTS | {"dropouts": 0.1}),
-    Method("cohorts, 20 % silent", "the same, though 20 % may drop out", NOBODY, None, _COHORTS | {"dropouts": 0.2}),
-    Method(
+    Contender("FG hybrid", "hybrid graph, limits derived for each pair", BITS, ComparingBand()),
+    Contender("cohorts", "random masked cohorts of 50", NOBODY, None, _COHORTS | {"dropouts": 0.0}),
+    Contender("cohorts, 10 % silent", "the same, though 10 % may drop out", NOBODY, None, _COHORTS | {"dropouts": 0.1}),
+    Contender("cohorts, 20 % silent", "the same, though 20 % may drop out", NOBODY, None, _COHORTS | {"dropouts": 0.2}),
+    Contender(
         "FG, replaced record",
         "FG with noise for what the paper promises: a changed record moves two cells",
         BITS,
-        Comparing(PAPER_BAND),
+        ComparingBand(PAPER_BAND),
         neighbours="replace",
     ),
-    Method("DP, total of 1", "DP with what FG spends on set-up and 1 question", NOBODY, questions=1),
-    Method("DP, total of 10", "DP with what FG spends on set-up and 10 questions", NOBODY, questions=10),
-    Method(
+    Contender("DP, total of 1", "DP with what FG spends on set-up and 1 question", NOBODY, questions=1),
+    Contender("DP, total of 10", "DP with what FG spends on set-up and 10 questions", NOBODY, questions=10),
+    Contender(
         "cohorts, total of 1",
         "cohorts with what FG spends on set-up and 1 question",
         NOBODY,
@@ -153,7 +155,7 @@ _ALL = (
         _COHORTS | {"dropouts": 0.0},
         questions=1,
     ),
-    Method(
+    Contender(
         "cohorts, total of 10",
         "cohorts with what FG spends on set-up and 10 questions",
         NOBODY,

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle as Ring
 
 from fedgroup.data.plans import Plan
-from fedgroup.experiments.demo import Row
+from fedgroup.experiments.demo import DemoRow
 from fedgroup.owner.records import Records
 from fedgroup.space import Circle
 
@@ -46,7 +46,7 @@ def draw_city(records: Records, plan: Plan, circle: Circle, path: Path, *, group
     _save(figure, path)
 
 
-def draw_errors(rows: Sequence[Row], path: Path) -> None:
+def draw_errors(rows: Sequence[DemoRow], path: Path) -> None:
     """Draw each method's mean absolute error against epsilon."""
     figure, axes = _figure(6.8, 4.4)
     for mark, method in zip(MARKS, dict.fromkeys(row.method for row in rows), strict=False):

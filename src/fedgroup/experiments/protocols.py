@@ -10,11 +10,11 @@ import numpy as np
 from fedgroup.bench.secure_sum import REFERENCE_OWNERS, measure_sequential
 from fedgroup.experiments.costs import comparison_bytes
 from fedgroup.experiments.measuring import seed_of
-from fedgroup.experiments.methods import Comparing, compared_plan
+from fedgroup.experiments.methods import ComparingBand, compared_plan
 from fedgroup.experiments.scenes import Scene, Stage
 from fedgroup.experiments.sheets import Row
 from fedgroup.experiments.sweeps import Stages
-from fedgroup.experiments.trial import Trial
+from fedgroup.experiments.trial import TrialPlan
 from fedgroup.federation import Federation
 
 KEYS = ("data", "owners", "epsilon", "what", "selection")
@@ -24,26 +24,26 @@ COMPARING = "hybrid grouping, every comparison run"
 SEQUENTIAL = "sequential garbled sum"
 
 
-def protocol_cells(scenes: Sequence[Scene], trial: Trial) -> list[Row]:
+def protocol_cells(scenes: Sequence[Scene], trial: TrialPlan) -> list[Row]:
     """Return one real hybrid grouping of the first scene, and one sequential sum."""
     place: Row = {"data": scenes[0].name, "epsilon": trial.epsilon, "selection": 0}
     few: Row = {"data": "any", "owners": REFERENCE_OWNERS, "epsilon": trial.epsilon, "selection": 0}
     return [{**place, "owners": trial.owners, "what": COMPARING}, {**few, "what": SEQUENTIAL}]
 
 
-def measure_protocol(cell: Row, stages: Stages, trial: Trial) -> Row:
+def measure_protocol(cell: Row, stages: Stages, trial: TrialPlan) -> Row:
     """Return the steps of a protocol, and what each took."""
     return _sequential(trial) if cell["what"] == SEQUENTIAL else _comparing(stages.of(cell), trial)
 
 
-def _comparing(stage: Stage, trial: Trial) -> Row:
+def _comparing(stage: Stage, trial: TrialPlan) -> Row:
     """Run a hybrid grouping for real, and see whether the computed outcomes give the same groups."""
     seed = seed_of("protocol", stage.scene.name, stage.owners)
     federation = Federation(stage.index, stage.scene.domain, seed=seed)
     began = time.perf_counter()
     plan = federation.group(epsilon=trial.epsilon, grid=trial.grid, threshold=trial.threshold, graph="hybrid")
     seconds = time.perf_counter() - began
-    computed = compared_plan(federation, stage.index, trial, Comparing(), epsilon=trial.epsilon, seed=seed)
+    computed = compared_plan(federation, stage.index, trial, ComparingBand(), epsilon=trial.epsilon, seed=seed)
     steps = int(plan.settings["comparisons"])
     same = np.array_equal(plan.partition.labels, computed.partition.labels)
     sent = comparison_bytes(trial.grid[0] * trial.grid[1])
@@ -57,7 +57,7 @@ def _comparing(stage: Stage, trial: Trial) -> Row:
     }
 
 
-def _sequential(trial: Trial) -> Row:
+def _sequential(trial: TrialPlan) -> Row:
     found = measure_sequential(REFERENCE_OWNERS, 1 if trial.quick else 5)
     return {
         "steps": found.owners,

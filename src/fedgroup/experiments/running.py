@@ -16,7 +16,7 @@ from fedgroup.experiments.means import load_means, means, save_means
 from fedgroup.experiments.scenes import Scene
 from fedgroup.experiments.sheets import Key, Row, Sheet
 from fedgroup.experiments.tables import Results
-from fedgroup.experiments.trial import Trial
+from fedgroup.experiments.trial import TrialPlan
 
 SETTINGS = "settings.json"
 _WITH_WIDTH = ("groups", "mae", "mre", "fixed_mae", "fixed_mre", "misplaced_share", "expected_mae")
@@ -27,7 +27,7 @@ class World:
     """What cells are measured in."""
 
     scenes: Sequence[Scene]
-    trial: Trial
+    trial: TrialPlan
     cities: cities.Cities = field(default_factory=cities.Cities)
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class Part:
     kind: str = ""
 
 
-def _accuracy(cells: Callable[[Sequence[Scene], Trial], list[Row]], *, kind: str = "accuracy") -> Part:
+def _accuracy(cells: Callable[[Sequence[Scene], TrialPlan], list[Row]], *, kind: str = "accuracy") -> Part:
     return Part(
         measuring.KEYS,
         measuring.MEASURES,

@@ -15,7 +15,7 @@ from fedgroup.data.synthetic import synthesize
 from fedgroup.errors import InvalidInput
 from fedgroup.evaluation.selection import select_owners
 from fedgroup.experiments.places import NEW_YORK, WORLD, public_places
-from fedgroup.experiments.trial import PAPER_OWNERS, PAPER_TRUTH, Trial
+from fedgroup.experiments.trial import PAPER_OWNERS, PAPER_TRUTH, TrialPlan
 from fedgroup.owner.counting import contributing
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
@@ -87,7 +87,7 @@ class Stage:
         return [len(self.index.rows_in(circle)) for circle in self.scene.circles]
 
 
-def open_scenes(data: Path | None, trial: Trial, *, stated: Stated = lambda _: None) -> list[Scene]:
+def open_scenes(data: Path | None, trial: TrialPlan, *, stated: Stated = lambda _: None) -> list[Scene]:
     """Return the scenes that a folder or file has, or a synthetic city where none is given.
 
     `stated` returns the domain that was given for a file's records, if any.
@@ -105,7 +105,7 @@ def open_scenes(data: Path | None, trial: Trial, *, stated: Stated = lambda _: N
     return enough
 
 
-def _synthetic(trial: Trial) -> Iterator[tuple[Records, Box]]:
+def _synthetic(trial: TrialPlan) -> Iterator[tuple[Records, Box]]:
     owners = _QUICK_CITY_OWNERS if trial.quick else _CITY_OWNERS
     records = synthesize(owners, records_per_owner=_CITY_RECORDS, seed=1)
     assert records.domain is not None  # noqa: S101  cities state theirs
@@ -140,7 +140,7 @@ def _files(folder: Path, pattern: str) -> list[Path]:
     return sorted(path for path in folder.glob(pattern) if "edges" not in path.name)
 
 
-def _scene(records: Records, domain: Box, trial: Trial, *, real: bool) -> Scene | None:
+def _scene(records: Records, domain: Box, trial: TrialPlan, *, real: bool) -> Scene | None:
     public_map = PublicMap(domain, records.lonlat)
     inside = contributing(records, public_map)
     enough = np.bincount(inside.code, minlength=len(inside.owners)) >= trial.min_records

@@ -9,7 +9,7 @@ from fedgroup.experiments.measuring import measure
 from fedgroup.experiments.methods import CLEAR, METHODS, OURS, PAPER
 from fedgroup.experiments.scenes import Scene, Stage
 from fedgroup.experiments.sheets import Row
-from fedgroup.experiments.trial import Trial
+from fedgroup.experiments.trial import TrialPlan
 
 SWEPT = tuple(dict.fromkeys([*PAPER, *CLEAR, *OURS]))
 TIMED = ("DP", "FG", "FG-C", "FG-Ex", "FG-ExC", "FG hybrid", "FG likely", "FG masked", "cohorts", "MPC")
@@ -31,19 +31,19 @@ TIMED_SELECTIONS = 3
 Cells = list[Row]
 
 
-def accuracy_epsilon(scenes: Sequence[Scene], trial: Trial) -> Cells:
+def accuracy_epsilon(scenes: Sequence[Scene], trial: TrialPlan) -> Cells:
     """Return the paper's figure 3: every epsilon at the smallest number of owners; at its default, every method."""
     return _cells(scenes, trial, lambda _: [trial.owners], lambda e: list(METHODS) if e == trial.epsilon else SWEPT)
 
 
-def accuracy_owners(scenes: Sequence[Scene], trial: Trial) -> Cells:
+def accuracy_owners(scenes: Sequence[Scene], trial: TrialPlan) -> Cells:
     """Return the paper's figure 4: every number of owners that the data can be sampled for."""
     return _cells(
         scenes, replace(trial, epsilons=(trial.epsilon,)), lambda scene: sizes_of(scene, trial), lambda _: SWEPT
     )
 
 
-def noisy_vs_clear(scenes: Sequence[Scene], trial: Trial) -> Cells:
+def noisy_vs_clear(scenes: Sequence[Scene], trial: TrialPlan) -> Cells:
     """Return the lower halves of both figures: noisy and exact graphs, along epsilon and along owners."""
     along_epsilon = _cells(scenes, trial, lambda _: [trial.owners], lambda _: CLEAR)
     fixed = replace(trial, epsilons=(trial.epsilon,))
@@ -51,7 +51,7 @@ def noisy_vs_clear(scenes: Sequence[Scene], trial: Trial) -> Cells:
     return [*along_epsilon, *(cell for cell in along_owners if cell not in along_epsilon)]
 
 
-def timed(scenes: Sequence[Scene], trial: Trial) -> Cells:
+def timed(scenes: Sequence[Scene], trial: TrialPlan) -> Cells:
     """Return the paper's figure 5 on the largest scene: along owners, and along epsilon at the fewest."""
     largest = max(scenes, key=lambda scene: scene.owners)
     few = replace(trial, selections=min(trial.selections, TIMED_SELECTIONS))
@@ -61,20 +61,20 @@ def timed(scenes: Sequence[Scene], trial: Trial) -> Cells:
     return [*along_owners, *(cell for cell in along_epsilon if cell not in along_owners)]
 
 
-def trusted(scenes: Sequence[Scene], trial: Trial) -> Cells:
+def trusted(scenes: Sequence[Scene], trial: TrialPlan) -> Cells:
     """Return one point for every trust assumption."""
     fixed = replace(trial, epsilons=(trial.epsilon,))
     return _cells(scenes, fixed, lambda _: [trial.owners], lambda _: TRUSTED)
 
 
-def sizes_of(scene: Scene, trial: Trial) -> list[int]:
+def sizes_of(scene: Scene, trial: TrialPlan) -> list[int]:
     """Return the numbers of owners that leave enough owners out for selections to differ."""
     return [size for size in trial.sizes if size <= LARGEST_SHARE * scene.owners] or [trial.owners]
 
 
 def _cells(
     scenes: Iterable[Scene],
-    trial: Trial,
+    trial: TrialPlan,
     sizes: Callable[[Scene], Sequence[int]],
     methods: Callable[[float], Iterable[str]],
 ) -> Cells:
@@ -103,6 +103,6 @@ class Stages:
             self._last = key, scene.stage(int(str(cell["owners"])), int(str(cell["selection"])))
         return self._last[1]
 
-    def measure(self, cell: Row, trial: Trial) -> Row:
+    def measure(self, cell: Row, trial: TrialPlan) -> Row:
         """Return what is found in a cell."""
         return measure(self.of(cell), METHODS[str(cell["method"])], trial, epsilon=float(str(cell["epsilon"])))

@@ -13,7 +13,7 @@ PAPER_OWNERS = 500
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialPlan:
     """What is varied, and over how many selections of owners, questions and fresh answers everything is averaged."""
 
     epsilon: float = 0.3
@@ -41,7 +41,7 @@ class Trial:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
-FULL = Trial()
+FULL = TrialPlan()
 QUICK = replace(
     FULL,
     epsilons=(0.3, 0.5),

@@ -33,7 +33,7 @@ from fedgroup.space import PublicMap
 _MOST_STEPS = 64
 
 
-class Comparing:
+class LiveComparing:
     """Compares owners two by two over one grid: the provider carries sealed frames, and learns one bit."""
 
     def __init__(self, desk: Desk, *, grid: tuple[int, int], threshold: float, seconds: float) -> None:
@@ -150,7 +150,7 @@ class Forming:
         """Group by noisy vectors, and by secure comparisons of owners that opted in where the graph asks for them."""
         if vectors is not None and not settings.kind.compares:
             return await asyncio.to_thread(self._provider.group, vectors, settings, private=True)
-        compare = Comparing(self._desk, grid=grid, threshold=settings.threshold, seconds=self._seconds)
+        compare = LiveComparing(self._desk, grid=grid, threshold=settings.threshold, seconds=self._seconds)
         return await asyncio.to_thread(
             self._provider.group_compared,
             vectors,

@@ -29,7 +29,7 @@ from fedgroup.live.settings import agreed_on
 from fedgroup.live.vouching import Vouching
 from fedgroup.messages.live import ToOwner
 from fedgroup.owner.node import OwnerNode
-from fedgroup.owner.node_parts import Silo
+from fedgroup.owner.node_parts import OwnersSilo
 from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.space import PublicMap
@@ -44,7 +44,7 @@ from fedgroup.transport.topics import Topics
 log = logging.getLogger("fedgroup.owner")
 
 
-class Link(Protocol):
+class OwnersLink(Protocol):
     """The owner's end of the wire."""
 
     @property
@@ -57,7 +57,7 @@ class Link(Protocol):
 
 async def run_owner(
     node: OwnerNode,
-    link: Link,
+    link: OwnersLink,
     *,
     decode: Callable[[bytes, tuple[type, ...]], Any],
     flushing: Flushing,
@@ -251,7 +251,7 @@ def open_node(
     return node, identity, vouching, marked
 
 
-def open_silo(settings: dict[str, Any], public_map: PublicMap, *, max_records: int | None) -> Silo:
+def open_silo(settings: dict[str, Any], public_map: PublicMap, *, max_records: int | None) -> OwnersSilo:
     """Return an owner's silo; `kind = "records"` is a table that is read when its owner starts."""
     if settings.get("kind") == "records":
         from fedgroup.data.files import read_own
@@ -261,7 +261,7 @@ def open_silo(settings: dict[str, Any], public_map: PublicMap, *, max_records: i
         return TableSilo(read_own(Path(settings["path"])), public_map, max_records=max_records)
     from fedgroup.silos import open_silo as open_database
 
-    database: Silo = open_database(settings, public_map, max_records=max_records)
+    database: OwnersSilo = open_database(settings, public_map, max_records=max_records)
     return database
 
 

@@ -122,7 +122,7 @@ times = true                          # likewise: records have times, from 2026-
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialCity:
     """Where a trial federation's files are."""
 
     folder: Path
@@ -144,11 +144,11 @@ def make_trial(
     http_port: int = 0,
     records_per_owner: int = 40,
     most: int = MOST_OWNERS,
-) -> Trial:
+) -> TrialCity:
     """Write a new trial federation into a folder; one that is there already is used as it is."""
     if not 2 <= owners <= most:
         raise InvalidInput(f"a trial federation has 2 to {most} owners, got {owners}")
-    trial = Trial(folder)
+    trial = TrialCity(folder)
     if trial.provider.exists():
         return trial
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

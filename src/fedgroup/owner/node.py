@@ -40,7 +40,7 @@ from fedgroup.messages.said import (
     Sealed,
 )
 from fedgroup.owner.groups import MOST_OFFERS, Group, Memberships
-from fedgroup.owner.node_parts import Certified, OwnIdentity, RoundLedger, Silo
+from fedgroup.owner.node_parts import Certified, OwnersSilo, OwnIdentity, RoundLedger
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.refusals import Unknown, about, reason_of, require_answerable
 from fedgroup.owner.relays import Relays
@@ -76,7 +76,7 @@ class OwnerNode:
     def __init__(
         self,
         identity: OwnIdentity,
-        silo: Silo,
+        silo: OwnersSilo,
         *,
         public_map: PublicMap,
         protection: Protection,

@@ -15,7 +15,7 @@ from fedgroup.secure.pair_keys import OwnerKey
 from fedgroup.space import Grid
 
 
-class Silo(Protocol):
+class OwnersSilo(Protocol):
     """An owner's records behind a database; everything it returns is exact and stays here."""
 
     @property

@@ -18,7 +18,7 @@ from fedgroup.service.problems import KEY, error_of
 from fedgroup.space import Range
 
 
-class Details(Said, total=False):
+class AskDetails(Said, total=False):
     """All that can be said about a question besides its kind, its range and its epsilon; see also `Said`.
 
     least_owners, least_share
@@ -91,9 +91,9 @@ class Call:
             raise InvalidQuery("a question is made of finite numbers, texts and times") from None
 
 
-def question_call(kind: str, asked: Range, epsilon: float, details: Details, *, dry_run: bool = False) -> Call:
+def question_call(kind: str, asked: Range, epsilon: float, details: AskDetails, *, dry_run: bool = False) -> Call:
     """Return the request that asks a question."""
-    require_known(details, Details)
+    require_known(details, AskDetails)
     said = {name: _plain(value) for name, value in details.items() if name != "key" and is_said(value)}
     body = {"kind": kind, "epsilon": float(Epsilon.of(epsilon)), **said_range(asked), **said}
     if dry_run:

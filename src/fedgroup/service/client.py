@@ -20,8 +20,8 @@ from fedgroup.errors import FedgroupError, InvalidInput
 from fedgroup.given import path_like
 from fedgroup.questions.answers import Answer, Expectation, answer_from, expectation_from
 from fedgroup.service.calls import (
+    AskDetails,
     Call,
-    Details,
     PlanDetails,
     plan_call,
     question_call,
@@ -140,23 +140,23 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    def count(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    def count(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return how many records lie in a range."""
         return self.ask("count", asked, epsilon=epsilon, **details)
 
-    def sum(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    def sum(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the sum of an attribute over the records in a range."""
         return self.ask("sum", asked, epsilon=epsilon, **details)
 
-    def avg(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    def avg(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the mean of an attribute over the records in a range."""
         return self.ask("avg", asked, epsilon=epsilon, **details)
 
-    def ask(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    def ask(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the answer to a question; `calls.Details` lists what can be said about it."""
         return answer_from(self._call(question_call(kind, asked, epsilon, details)))
 
-    def expect(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Expectation:
+    def expect(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Expectation:
         """Return what an answer would be like; nothing is spent."""
         return expectation_from(self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
 
@@ -231,23 +231,23 @@ class AsyncClient:
         """Close the connections."""
         await self._http.aclose()
 
-    async def count(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    async def count(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return how many records lie in a range."""
         return await self.ask("count", asked, epsilon=epsilon, **details)
 
-    async def sum(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    async def sum(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the sum of an attribute over the records in a range."""
         return await self.ask("sum", asked, epsilon=epsilon, **details)
 
-    async def avg(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    async def avg(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the mean of an attribute over the records in a range."""
         return await self.ask("avg", asked, epsilon=epsilon, **details)
 
-    async def ask(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    async def ask(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the answer to a question; `calls.Details` lists what can be said about it."""
         return answer_from(await self._call(question_call(kind, asked, epsilon, details)))
 
-    async def expect(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Expectation:
+    async def expect(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Expectation:
         """Return what an answer would be like; nothing is spent."""
         return expectation_from(await self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
 

@@ -23,7 +23,7 @@ from fedgroup.silos.postgres import PostgresDatabase
 from fedgroup.silos.select import Bounds, Fragments, Parameters, Place, Time, select
 from fedgroup.silos.settings import Settings
 from fedgroup.silos.sql_table import Fetch, SqlTable, Told, stated_version
-from fedgroup.silos.wanted import Box, Wanted
+from fedgroup.silos.wanted import CoarseBox, Wanted
 from fedgroup.space import PublicMap
 from fedgroup.space.geodesy import EQUATOR_M, POLE_M
 
@@ -273,16 +273,16 @@ def _near(points: _Points) -> Callable[[int], str]:
     return near
 
 
-def _on_geography(box: Box) -> bool:
+def _on_geography(box: CoarseBox) -> bool:
     """PostGIS keeps a geography's longitudes between -180 and 180."""
     return box.east >= -180 and box.west <= 180
 
 
-def _sides(_: Wanted, box: Box) -> Parameters:
+def _sides(_: Wanted, box: CoarseBox) -> Parameters:
     return box._asdict()
 
 
-def _ball(_: Wanted, box: Box) -> Parameters:
+def _ball(_: Wanted, box: CoarseBox) -> Parameters:
     """Return a circle on the Earth that holds a box: no way that is straight in degrees is longer than its reach."""
     lon, lat = (box.west + box.east) / 2, (box.south + box.north) / 2
     nearest = 0.0 if box.south <= 0 <= box.north else min(abs(box.south), abs(box.north))

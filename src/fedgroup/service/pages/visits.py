@@ -14,7 +14,7 @@ from fedgroup.service.accounts import Service
 from fedgroup.service.callers import vouch
 from fedgroup.service.pages.examples import ExampleRuns
 from fedgroup.service.pages.federation_view import FederationViews
-from fedgroup.service.pages.sessions import SESSION, Session, Sessions, random_name
+from fedgroup.service.pages.sessions import SESSION, PageSession, Sessions, random_name
 from fedgroup.service.questions import PLAN
 from fedgroup.service.requests import PlanAsked, QuestionAsked
 from fedgroup.storage.provider_state import Question, User
@@ -58,7 +58,7 @@ class Visit:
     """One open page: everything it does is done as the user of its session's token, if that still is one."""
 
     door: Door
-    session: Session
+    session: PageSession
 
     @property
     def service(self) -> Service:
