@@ -99,13 +99,12 @@ def provider(
     import asyncio
 
     require_extras("a provider", "live", "serve")
-    from fedgroup.experiments.examples import example_city
     from fedgroup.live.config import ProviderConfig, read_config
     from fedgroup.service.pages.mounting import page_settings
     from fedgroup.service.provider_process import serve
 
     found = read_config(config, ProviderConfig)
-    pages = page_settings(found, outlines=outlines, tiles=tiles, examples=example_city())
+    pages = page_settings(found, outlines=outlines, tiles=tiles)
     with _logged("provider", log, log_level) as started:
         asyncio.run(serve(found, pages=pages, ready=lambda up: started(_told(up), url=up.url)))
 
