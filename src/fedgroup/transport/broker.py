@@ -27,7 +27,7 @@ from fedgroup.transport.topics import Topics
 log = logging.getLogger("fedgroup.broker")
 
 PAUSE_S = 0.5
-"""How long nobody is let in after no file could be opened."""
+"""How long nobody is let in when no file can be opened and nobody gives way."""
 
 _BACKLOG = 1_024
 _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
@@ -98,7 +98,7 @@ class EmbeddedBroker:
 async def accepting(
     accept: Accept, callers: Callers, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> None:
-    """Let callers in, one after the other; when no file can be opened, a stranger gives way and the others wait."""
+    """Let callers in, one after the other; when no file can be opened, a stranger gives way, or else all wait."""
     loop = asyncio.get_running_loop()
     while True:
         try:
@@ -106,9 +106,11 @@ async def accepting(
         except ConnectionAbortedError:  # it left before its turn
             continue
         except OSError:
-            log.warning("no connection can be accepted for a moment")
-            callers.make_room()
-            await pause(PAUSE_S)
+            if callers.make_room():
+                await pause(0)  # its file is closed in this turn of the loop
+            else:
+                log.warning("no connection can be accepted for a moment")
+                await pause(PAUSE_S)
             continue
         try:
             await loop.connect_accepted_socket(callers.new, connection)

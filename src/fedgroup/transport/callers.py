@@ -69,13 +69,15 @@ class Callers:
         if not self._strangers and not self._guests:
             self._nobody.set()
 
-    def make_room(self) -> None:
-        """Cut off the stranger that has been here longest, if there is one."""
+    def make_room(self) -> bool:
+        """Cut off the stranger that has been here longest, and tell whether there was one."""
         oldest = next(iter(self._strangers), None)
-        if oldest is not None:
-            log.warning("a stranger gave way to others")
-            del self._strangers[oldest]
-            oldest.cut_off()
+        if oldest is None:
+            return False
+        log.warning("a stranger gave way to others")
+        del self._strangers[oldest]
+        oldest.cut_off()
+        return True
 
     def drop_the_silent(self) -> None:
         """Cut off whoever has been silent for longer than it may."""

@@ -30,16 +30,8 @@ LONGEST_SILENCE_S = 60.0
 
 _NOTHING = Access((), ())
 _FIRST = frozenset((packets.GREETING,))
-_LATER = frozenset(
-    (
-        packets.MESSAGE,
-        packets.RETAINED,
-        packets.SUBSCRIBE,
-        packets.UNSUBSCRIBE,
-        packets.PING,
-        packets.GOODBYE,
-    )
-)
+_MESSAGES = frozenset((packets.MESSAGE, packets.RETAINED))
+_LATER = _MESSAGES | {packets.SUBSCRIBE, packets.UNSUBSCRIBE, packets.PING, packets.GOODBYE}
 
 
 class Line(Protocol):
@@ -172,7 +164,7 @@ class Guest:
     def _take(self, first: int, body: bytes) -> None:
         if first == packets.GREETING:
             self._greet(packets.greeting(body))
-        elif first in (packets.MESSAGE, packets.RETAINED):
+        elif first in _MESSAGES:
             self._publish(*packets.published(first, body), retain=first == packets.RETAINED)
         elif first == packets.SUBSCRIBE:
             self._subscribe(*packets.subscribed(body))
@@ -221,9 +213,10 @@ class Guest:
             self._star.retain(topic, payload)
 
     def _subscribe(self, packet_id: bytes, filters: list[str]) -> None:
-        allowed = [self._access.may_subscribe(each) for each in filters]
-        self.tell(packets.granted(packet_id, (0 if each else packets.REFUSED_FILTER for each in allowed)))
-        for each in dict.fromkeys(wanted for wanted, may in zip(filters, allowed, strict=True) if may):
+        granted = dict.fromkeys(filter(self._access.may_subscribe, filters))
+        codes = (packets.GRANTED_FILTER if each in granted else packets.REFUSED_FILTER for each in filters)
+        self.tell(packets.granted(packet_id, codes))
+        for each in granted:
             self._listens_to.add(each)
             self._star.listen(each, self)
             for topic, payload in self._star.retained(each):
