@@ -43,7 +43,7 @@ demo: $(VENV)/.base  ## a city of 1,000 owners, every method, a table and pictur
 results: build  ## every experiment on the check-ins in DATA=FOLDER, and docs/results.md and the README's table from them
 	@test -n "$(DATA)" || { echo "say which check-ins: make results DATA=FOLDER"; exit 2; }
 	$(BIN)/fedgroup experiment all --data "$(DATA)" --out build/results
-	$(BIN)/python -m fedgroup.experiments.documents build/results
+	$(BIN)/python -m fedgroup.lab.experiments.documents build/results
 
 build: $(VENV)/.everything  ## .venv with everything; .venv/bin/fedgroup is the command
 

@@ -14,7 +14,7 @@ SOURCE = Path(fedgroup.__file__).parent
 CORE = ("owner", "provider", "user", "privacy", "messages", "space", "epsilon.py", "given.py", "errors.py")
 OUTSIDE = {"open", "print", "input", "exec", "eval", "breakpoint"}
 
-EXPERIMENTAL = ("data", "evaluation", "experiments")
+EXPERIMENTAL = ("data", "evaluation", "lab")
 MADE_UP = {"provider/placing.py": "owners that a model is tried on, the same every time: they hide nobody"}
 ENTROPY = {
     "privacy/noise.py": "noise",

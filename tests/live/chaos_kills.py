@@ -21,8 +21,8 @@ from typing import Any
 from chaos_books import Account, Books, Down, Row
 from live_world import PATIENCE_S, Nursery, World, eventually
 
-from fedgroup.bench.mosquitto_server import program
 from fedgroup.identity import Identity, Trust
+from fedgroup.lab.bench.mosquitto_server import program
 from fedgroup.live.trial import FEDERATION
 from fedgroup.transport.acl import mosquitto, mosquitto_acl
 from fedgroup.transport.listening import Listening

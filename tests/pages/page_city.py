@@ -28,7 +28,7 @@ from service_city import City, FragileSilo, open_city
 
 from fedgroup.data.synthetic import synthesize
 from fedgroup.epsilon import Epsilon
-from fedgroup.experiments.examples import example_city
+from fedgroup.lab.experiments.examples import example_city
 from fedgroup.owner.records import Records
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.query import RangeQuery

@@ -14,8 +14,8 @@ from fedgroup.cli.parsing import parse_domain, parse_grid
 from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from fedgroup.experiments.running import World
-    from fedgroup.experiments.trial import TrialPlan
+    from fedgroup.lab.experiments.running import World
+    from fedgroup.lab.experiments.trial import TrialPlan
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from fedgroup.cli.loading import required_domain
 from fedgroup.cli.output import print_table
 
 if TYPE_CHECKING:
-    from fedgroup.experiments.grouping import Quality
+    from fedgroup.lab.experiments.grouping import Quality
 
 
 def measure(settings: TrialSettings, *, as_json: bool) -> None:
@@ -46,7 +46,7 @@ def _measured(settings: TrialSettings) -> list[Quality]:
     grid = parse_grid(settings.grid)
     with working(f"reading {settings.data}"):
         from fedgroup.data.files import read
-        from fedgroup.experiments.grouping import grouping_quality, settings_to_compare
+        from fedgroup.lab.experiments.grouping import grouping_quality, settings_to_compare
 
         records = read(settings.data)
         domain = required_domain(settings.domain, records)
@@ -142,8 +142,8 @@ def _run(names: tuple[str, ...], settings: TrialSettings, out: Path) -> list[Pat
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     with working("reading data"):
-        from fedgroup.experiments.report import write_report
-        from fedgroup.experiments.running import cells_of, run
+        from fedgroup.lab.experiments.report import write_report
+        from fedgroup.lab.experiments.running import cells_of, run
 
         world = _world(settings)
     shown = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
@@ -156,8 +156,8 @@ def _run(names: tuple[str, ...], settings: TrialSettings, out: Path) -> list[Pat
 
 
 def _world(settings: TrialSettings) -> World:
-    from fedgroup.experiments.running import World
-    from fedgroup.experiments.scenes import open_scenes
+    from fedgroup.lab.experiments.running import World
+    from fedgroup.lab.experiments.scenes import open_scenes
 
     if settings.data is not None and not settings.data.exists():
         raise InvalidInput(f"{settings.data} does not exist; give a folder or a file with check-ins")
@@ -167,7 +167,7 @@ def _world(settings: TrialSettings) -> World:
 
 
 def _trial(settings: TrialSettings) -> TrialPlan:
-    from fedgroup.experiments.trial import FULL, QUICK
+    from fedgroup.lab.experiments.trial import FULL, QUICK
 
     chosen = QUICK if settings.quick else FULL
     said: dict[str, Any] = {

@@ -168,7 +168,7 @@ def up(
     import asyncio
 
     require_extras("a federation to try", "live", "serve", *(["page"] if open_ else []))
-    from fedgroup.experiments.examples import example_city
+    from fedgroup.lab.experiments.examples import example_city
     from fedgroup.live.logs import begin_log
     from fedgroup.live.running import allow_open_files
     from fedgroup.live.trial import make_trial
