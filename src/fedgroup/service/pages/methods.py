@@ -19,19 +19,19 @@ TOLD = {
     "fedgroup": MethodTold(
         "fedgroup: groups of similar owners",
         "It depends on the groups in force. Masked ones trust nobody; others trust the leader of each group.",
-        "Owners with similar records share one noise per group, so there are fewer noises than owners.",
+        "Owners with similar records form groups, and each group adds noise only once.",
         "Where such groups exist anyway and many questions share the cost of finding them.",
     ),
     "cohorts": MethodTold(
         "cohorts: random masked groups",
         "Nobody, unless many members of one cohort collude.",
-        "Owners hide their answers under masks that cancel out in their cohort's sum, and share one noise.",
+        "Owners hide their answers under masks that cancel out in their cohort's sum, and add noise together, once.",
         "The first choice for many small owners: a lost owner costs one cohort at most.",
     ),
     "mpc": MethodTold(
         "mpc: everybody in one masked group",
         "Nobody, unless many owners collude.",
-        "All owners add up under masks, and the answer holds little more than one noise: the smallest error.",
+        "All owners add up under masks, so the answer holds little more noise than one owner adds: the least error.",
         "Few and reliable owners: if too many fall silent there is no answer at all.",
     ),
     "dp": MethodTold(
