@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 quick="tests/test_epsilon.py tests/test_errors.py tests/test_given.py tests/test_messages.py tests/space tests/privacy
- tests/owner tests/provider tests/secure tests/user tests/storage tests/data tests/federation tests/identity tests/cli
+ tests/owner tests/provider tests/secure tests/user tests/storage tests/data tests/federation tests/identity
  tests/house/test_front_door.py"
 
 found() {  # the interpreter of a version: by its name, or where pyenv keeps it
@@ -25,7 +25,7 @@ for version in ${PYTHONS:-3.11 3.12 3.13}; do
         echo '*' > "$venv/.gitignore"
         install="$venv/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt"
         $install pip
-        $install --editable '.[frames,opendp,live,serve,silos,page]' --group dev
+        $install --editable '.[frames,opendp,cluster,live,serve,silos,page]' --group dev
         touch "$venv/.everything"
     fi
     echo "Python $version:"

@@ -89,8 +89,8 @@ def test_three_owners_step_by_step(tmp_path: Path) -> None:
                 said[line] = typist.type(line)
         answers = [text for line, text in said.items() if line.startswith("fedgroup ask")]
         assert ["for 3 owners" in text and "95 %" in text for text in answers] == [True] * 3
-        noises = [re.findall(r"\d groups? with \d noises for 3 owners", text)[0] for text in answers]
-        told = re.findall(r"`(\d groups? with \d noises for 3 owners)`", " ".join(LIVE.read_text().split()))
+        noises = [re.findall(r"\d groups? with \d noise terms for 3 owners", text)[0] for text in answers]
+        told = re.findall(r"`(\d groups? with \d noise terms for 3 owners)`", " ".join(LIVE.read_text().split()))
         assert [noises[0], noises[2]] == told
         assert noises[1] == noises[0]
         asked = next(line for line in said if "ask count --near" in line)

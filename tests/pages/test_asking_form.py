@@ -99,7 +99,7 @@ def test_an_interval_that_is_not_symmetric_is_told_by_its_ends(page, picture):
 def test_your_questions_say_attribute_and_method(page):
     average(page)
     page.get_by_role("radio", name=re.compile("^mpc")).click()
-    expect(page.get_by_text("little more than one noise")).to_be_visible()
+    expect(page.get_by_text("little more noise than one owner adds")).to_be_visible()
     ask(page)
     expect(page.locator('td[data-name="question"]').first).to_have_text(
         "avg of fare up to 5 within 2000 of 10000, 10000"
@@ -140,7 +140,9 @@ def test_who_is_trusted_is_one_clause(page):
         page.get_by_role("radio", name=re.compile(f"^{method}")).click()
         expect(page.locator(".fg-trust")).to_contain_text(start)
         assert page.locator(".fg-trust").inner_text().count(":") == 1
-    expect(page.locator(".fg-expected")).to_contain_text(re.compile(r"from (1 noise|[\d.]+ noises) of 6 owners"))
+    expect(page.locator(".fg-expected")).to_contain_text(
+        re.compile(r"from (1 noise term|[\d.]+ noise terms) of 6 owners")
+    )
 
 
 def test_what_owners_have_left_is_told_to_be_unknown(page):

@@ -42,7 +42,7 @@ def test_a_method_runs_here_and_says_who_saw_what(page, title):
     expect(found.get_by_role("status")).to_contain_text(f"The exact answer is {exact_count():,}")
     told = found.inner_text()
     assert re.search(r"between [\d.,-]+ and [\d.,-]+ in 95 %", told)
-    assert re.search(r"\d+ groups?, [\d.]+ noises?; .*\d m?s to answer", told)
+    assert re.search(r"\d+ groups?, [\d.]+ noise terms?; .*\d m?s to answer", told)
     assert "The provider saw" in told
 
 

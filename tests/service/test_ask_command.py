@@ -189,7 +189,7 @@ def test_notes_that_come_with_every_answer_stay_in_the_json(running: Running, as
         up_file(tmp_path, up)
         code, out, err = ask("count", *WHERE)
         assert (code, err) == (0, "")
-        assert "1 group with 1 noise for 1 owner" in out
+        assert "1 group with 1 noise term for 1 owner" in out
         assert "records outside the domain are not counted" in json.loads(ask("count", *WHERE, "--json")[1])["notes"]
 
 

@@ -115,4 +115,4 @@ def _cost(answer: Answer) -> str:
 def _noises(told: Answer | Expectation) -> str:
     groups = several(told.groups, "group")
     noises = round(told.noises, 2)
-    return f"{groups} with {number(noises)} noise{'' if noises == 1 else 's'} for {several(told.owners, 'owner')}"
+    return f"{groups} with {number(noises)} noise term{'' if noises == 1 else 's'} for {several(told.owners, 'owner')}"

@@ -115,7 +115,7 @@ def _show(rows: list[DemoRow], pictures: list[Path]) -> None:
     result.print(
         "MAE: mean absolute error, in records. MRE: mean relative error. seconds: with compiling, the first time."
     )
-    result.print("\nA group costs about one noise however many owners it has: fewer groups, smaller errors.")
+    result.print("\nA group adds noise about once, however many owners it has: fewer groups, smaller errors.")
     result.print(
         "Grouping pays when its setup is shared by several questions; for one question alone, plain dp is better."
     )

@@ -86,7 +86,7 @@ class AskOptions:
         option(PRIVACY, "--epsilon", "what the answer may cost every owner, such as 0.3 (not for --method exact)", "E"),
     ] = None
     fresh: Annotated[bool, flag(PRIVACY, "--fresh", "ask anew and pay anew, even if this was asked before")] = False
-    dry_run: Annotated[bool, flag(PRIVACY, "--dry-run", "tell the expected error and the cost; spend nothing")] = False
+    dry_run: Annotated[bool, flag(PRIVACY, "--dry-run", "show the expected error and the cost; spend nothing")] = False
     method: Annotated[
         Name,
         option(HOW, "--method", f"{', '.join(PRIVATE)}, or exact (with --evaluate); default: see --plan", "NAME"),

@@ -76,7 +76,7 @@ def draw_misplaced(results: Results, folder: Path) -> None:
             axes,
             pick(rows, data=data),
             x=("misplaced_share", "owners misplaced"),
-            y=("groups", "groups (lambda): noises in an answer"),
+            y=("groups", "groups (lambda): noise terms in an answer"),
             by="graph",
         )
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))

@@ -58,7 +58,7 @@ def draw_errors(rows: Sequence[DemoRow], path: Path) -> None:
     )
     axes.set_xticks(sorted({row.epsilon for row in rows}))
     axes.set_ylim(bottom=0)
-    axes.set_title("Fewer noises, smaller errors (dashed: not private)", loc="left")
+    axes.set_title("Less noise, smaller errors (dashed: not private)", loc="left")
     axes.legend(frameon=False)
     _save(figure, path)
 

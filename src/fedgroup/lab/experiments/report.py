@@ -25,7 +25,7 @@ ADVICE = {
     "fedgroup, trusted": (
         "Similar owners share one noise, which their leader adds after it saw their exact answers. Take it where such "
         "groups exist anyway, such as branches of one company or members of one club, and where many questions share "
-        "the set-up; where many owners are alike, groups need fewer noises than cohorts do. `likely` finds the groups "
+        "the set-up; where many owners are alike, groups add less noise than cohorts do. `likely` finds the groups "
         "under epsilon-DP and says how many owners it may misplace; `hybrid` misplaces none and costs an exact bit per "
         "comparison; a mixed plan puts owners that cannot be placed honestly into masked cohorts."
     ),

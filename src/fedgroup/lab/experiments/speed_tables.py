@@ -132,7 +132,7 @@ def city_claims(results: Results) -> str:
             f"DP and FG, a question, {largest:,.0f} owners",
             f"within {SECONDS_AT_1M:g} s at 1,000,000",
             both,
-            "an index, and noises drawn as one sum; FG's set-up, once, is in the table",
+            "an index, and noise drawn as one sum; FG's set-up, once, is in the table",
         ],
         [
             f"MPC, a question, {largest:,.0f} owners",

@@ -80,7 +80,7 @@ def _facts(answer: AnswerShown) -> str:
     facts: dict[str, Any] = {
         "owners": hearing(answer),
         "cost": price(answer),
-        "method": f"{answer.method}, {counted(answer.noises, 'noise')}",
+        "method": f"{answer.method}, {counted(answer.noises, 'noise term')}",
         "time": f"{answer.seconds * 1000:,.0f} ms",
     }
     rows = "".join(f"<div><dt>{name}</dt><dd>{escape(fact)}</dd></div>" for name, fact in facts.items())

@@ -93,7 +93,7 @@ class AskingForm:
             for part, error in expected.errors.items()
         )
         mean = ", ".join(number(error.mean_absolute) for error in expected.errors.values())
-        sources = f"{counted(expected.noises, 'noise')} of {counted(expected.owners, 'owner')}"
+        sources = f"{counted(expected.noises, 'noise term')} of {counted(expected.owners, 'owner')}"
         left = "" if expected.owners_left is None else sentence(left_in_words(expected.owners_left))
         self._expected.content = (
             f'<p class="fg-expected">Expected error: {parts} <span class="fg-small">in 95 % of the answers; '

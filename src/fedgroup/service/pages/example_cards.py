@@ -74,7 +74,7 @@ def _told(run: Example) -> str:
     took = f"{_seconds(run.asking_seconds)} to answer"
     if run.grouping_seconds is not None:
         took = f"{_seconds(run.grouping_seconds)} to find groups, {took}"
-    parts = f"{counted(run.groups, 'group')}, {counted(run.noises, 'noise')}"
+    parts = f"{counted(run.groups, 'group')}, {counted(run.noises, 'noise term')}"
     return (
         f'<p><strong class="fg-number">{number(run.value)}</strong> '
         f"between {number(low)} and {number(high)} in 95 %</p>"
