@@ -27,6 +27,7 @@ from fedgroup.cli import (
     ledger,
     live,
     query,
+    regroup,
     synthesize,
     users,
 )
@@ -118,6 +119,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "provider": live.provider,
         "owner": live.owner,
         "up": live.up,
+        "regroup": regroup.regroup,
         "broker": brokers.broker,
     },
     "Measure": {"experiment": experiment.experiment, "bench": bench.bench},
