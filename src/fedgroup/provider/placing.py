@@ -92,6 +92,8 @@ _TRIED = 1_000
 """How many made-up owners the model is tried on."""
 _MARGIN = 1.5
 """How many standard deviations more than went wrong with them are taken to go wrong with real owners."""
+_MISFIT = 1.5
+"""Profiles are those of owners that stand out, and others differ from them: so many times more are taken to go wrong."""
 _SEED = 7
 """Made-up owners are the same every time, so that equal noisy vectors give equal groups; they hide nobody."""
 
@@ -129,12 +131,12 @@ def _expected_wrong(doubts: Floats, tried: Floats, wrong: Floats) -> Floats:
 
     `doubts` ascend. They are scaled by what went wrong with made-up owners that were as sure, over what the model
     expected of them: some standard deviations more than went wrong, since a trial has its luck, and one owner more
-    on both sides, since few of them say little.
+    on both sides, since few of them say little. Real owners are less like the model than made-up ones (`_MISFIT`).
     """
     order = np.argsort(tried, kind="stable")
     as_sure = np.searchsorted(tried[order], doubts, side="right")
     went, expected = (np.concatenate(([0.0], np.cumsum(some[order])))[as_sure] for some in (wrong, tried))
-    scaled = np.cumsum(doubts) * (went + _MARGIN * np.sqrt(went) + 1) / (expected + 1)
+    scaled = _MISFIT * np.cumsum(doubts) * (went + _MARGIN * np.sqrt(went) + 1) / (expected + 1)
     return np.maximum.accumulate(scaled)
 
 

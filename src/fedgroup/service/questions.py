@@ -6,18 +6,20 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fedgroup.errors import TooFewHeard
+from fedgroup.errors import InvalidQuery, TooFewHeard
 from fedgroup.live.attendance import Quorum
+from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.question import LiveQuestion
+from fedgroup.live.settings import LiveSettings
 from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.questions.answers import Expectation, answer_facts
 from fedgroup.questions.methods import Method, chosen
 from fedgroup.questions.query import RangeQuery
 from fedgroup.service.charged_work import ChargedWork, Order, Result, Work
 from fedgroup.service.metrics import Metrics
-from fedgroup.service.offered import plan_made, require_offered
 from fedgroup.service.problems import Problem
+from fedgroup.service.replies import PlanShown
 from fedgroup.service.requests import (
     PlanAsked,
     QuestionAsked,
@@ -29,6 +31,32 @@ from fedgroup.service.requests import (
     require_noise,
 )
 from fedgroup.storage.provider_state import ProviderState, Question, User
+
+
+def plan_made(plan: LivePlan, provider: LiveProvider) -> PlanShown:
+    """Return a new plan with its members, and what may be wrong with it, for operators."""
+    shown = PlanShown.of(plan, provider, with_members=True)
+    return shown.model_copy(update={"notes": _notes(shown.alone, len(provider.desk.present))})
+
+
+def require_offered(query: RangeQuery, settings: LiveSettings) -> None:
+    """Refuse a question about what the owners are known not to have, before it is charged."""
+    asked = None if query.measure is None else query.measure.attribute
+    if asked is not None and settings.attributes is not None and asked not in settings.attributes:
+        known = ", ".join(settings.attributes) or "none"
+        raise InvalidQuery(
+            f"there is no attribute {asked!r} in this federation; those that can be asked about: {known}"
+        )
+    if settings.times is False and (query.since is not None or query.until is not None):
+        raise InvalidQuery("records of this federation have no times; ask without since and until")
+
+
+def _notes(alone: int, owners: int) -> list[str]:
+    if 2 * alone <= owners:
+        return []
+    are = "owner is" if alone == 1 else "owners are"
+    return [f"{alone} of {owners} {are} in no group: a coarser grid or a larger epsilon may help"]
+
 
 PLAN = "plan"
 """The name under which a request for a plan is kept; a question has none such."""

@@ -4,19 +4,70 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fedgroup.data.drafts import replacing
+from fedgroup.data.synthetic import synthesize
 from fedgroup.errors import InvalidInput
-from fedgroup.lab.experiments import cities, curves, measuring, protocols, sweeps
+from fedgroup.lab.experiments import curves, measuring, protocols, sweeps
+from fedgroup.lab.experiments import running as cities
 from fedgroup.lab.experiments.means import load_means, means, save_means
-from fedgroup.lab.experiments.scenes import Scene
+from fedgroup.lab.experiments.measuring import measure
+from fedgroup.lab.experiments.methods import METHODS
+from fedgroup.lab.experiments.places import public_places
+from fedgroup.lab.experiments.scenes import SYNTHETIC, Scene, Stage
 from fedgroup.lab.experiments.sheets import Key, Row, Sheet
 from fedgroup.lab.experiments.tables import Results
 from fedgroup.lab.experiments.trial import TrialPlan
+from fedgroup.owner.index import RecordIndex
+from fedgroup.space import Circle, PublicMap
+
+KEYS = ("owners", "epsilon", "method")
+MEASURES = ("groups", "noises", "mae", "expected_mae", "mre", "truth", "query_s", "setup_s", "epsilon_spent")
+
+SCALED = ("DP", "FG topcell", "FG topcell, mixed", "cohorts", "MPC")
+"""Every method that takes time in proportion to the owners, and seconds for a million."""
+RADIUS_M = 500.0
+QUESTIONS = 12
+REPEATS = 10
+RECORDS_PER_OWNER = 20
+
+
+def city_cells(trial: TrialPlan) -> list[Row]:
+    """Return the paper's figure 6: along owners, and along epsilon in the smallest city."""
+    along_owners = [(size, trial.epsilon) for size in trial.cities]
+    along_epsilon = [(trial.cities[0], epsilon) for epsilon in trial.epsilons]
+    places = list(dict.fromkeys([*along_epsilon, *along_owners]))
+    return [{"owners": size, "epsilon": epsilon, "method": name} for size, epsilon in places for name in SCALED]
+
+
+class Cities:
+    """Builds cities; the last one stays, since its cells follow each other."""
+
+    def __init__(self) -> None:
+        self._last: Stage | None = None
+
+    def measure(self, cell: Row, trial: TrialPlan) -> Row:
+        """Return how a method does in a city."""
+        size, epsilon = int(str(cell["owners"])), float(str(cell["epsilon"]))
+        if self._last is None or self._last.owners != size:
+            self._last = None  # let go of one city before the next is built
+            self._last = _city(size)
+        few = replace(trial, repeats=REPEATS)
+        return measure(self._last, METHODS[str(cell["method"])], few, epsilon=epsilon, judged=False)
+
+
+def _city(owners: int) -> Stage:
+    records = synthesize(owners, records_per_owner=RECORDS_PER_OWNER, seed=1)
+    assert records.domain is not None  # noqa: S101  cities state theirs
+    places = public_places(records.domain)
+    circles = tuple(Circle(x, y, RADIUS_M) for x, y in places[:: len(places) // QUESTIONS][:QUESTIONS])
+    scene = Scene(SYNTHETIC, records, records.domain, circles, fixed=0)
+    return Stage(scene, RecordIndex.build(records, PublicMap(records.domain)), selection=0)
+
 
 SETTINGS = "settings.json"
 _WITH_WIDTH = ("groups", "mae", "mre", "fixed_mae", "fixed_mre", "misplaced_share", "expected_mae")
