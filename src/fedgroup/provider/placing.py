@@ -132,7 +132,7 @@ def _expected_wrong(doubts: Floats, tried: Floats, wrong: Floats, *, misfit: flo
 
     `doubts` ascend. They are scaled by what went wrong with made-up owners that were as sure, over what the model
     expected of them: some standard deviations more than went wrong, since a trial has its luck, and one owner more
-    on both sides, since few of them say little. Real owners are less like the model than made-up ones: that is `misfit`.
+    on both sides, since few of them say little. Real owners are less like the model: that is `misfit`.
     """
     order = np.argsort(tried, kind="stable")
     as_sure = np.searchsorted(tried[order], doubts, side="right")
