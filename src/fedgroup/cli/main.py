@@ -105,7 +105,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_LIVE = "A live federation"
+_LIVE, _ASKED = "Run a live federation", "Ask a live federation"
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "First steps": {"demo": demo.demo, "synthesize": synthesize.synthesize, "check": check.check},
     "Ask about a file": {
@@ -119,9 +119,9 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "provider": live.provider,
         "owner": live.owner,
         "up": live.up,
-        "regroup": regroup.regroup,
         "broker": brokers.broker,
     },
+    _ASKED: {"regroup": regroup.regroup},
     "Measure": {"experiment": experiment.experiment, "bench": bench.bench},
 }
 _GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
@@ -148,7 +148,7 @@ for name, (text, commands) in _GROUPS.items():
     group_of_commands = typer.Typer(cls=_Group, help=text, no_args_is_help=True)
     for inner, command in commands.items():
         group_of_commands.command(inner, cls=_Command)(command)
-    app.add_typer(group_of_commands, name=name, rich_help_panel=_LIVE)
+    app.add_typer(group_of_commands, name=name, rich_help_panel=_ASKED if name == "ask" else _LIVE)
 
 
 def _print_version(asked: bool) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fedgroup.service.calls import PlanDetails
 
 GROUPS = "Groups (default: as the provider's file says)"
+COMPARISONS = "Secure comparisons (for hybrid)"
 SIMILARITY = "Similarity (default: as the provider's file says)"
 
 
@@ -54,14 +55,10 @@ class RegroupOptions:
         float | None,
         option(SIMILARITY, "--misplaced", f"for {using('misplaced')}: the share that may be misplaced", "SHARE"),
     ] = None
-    lower: Annotated[
-        float | None, option(SIMILARITY, "--lower", "for hybrid: a noisy similarity below RL is a no", "RL")
-    ] = None
-    upper: Annotated[
-        float | None, option(SIMILARITY, "--upper", "for hybrid: a noisy similarity above RU is a yes", "RU")
-    ] = None
+    lower: Annotated[float | None, option(COMPARISONS, "--lower", "a noisy similarity below RL is a no", "RL")] = None
+    upper: Annotated[float | None, option(COMPARISONS, "--upper", "a noisy similarity above RU is a yes", "RU")] = None
     comparisons: Annotated[
-        int | None, option(SIMILARITY, "--comparisons", "for hybrid: at most N; fewer make more groups", "N")
+        int | None, option(COMPARISONS, "--comparisons", "at most N; fewer make more groups", "N")
     ] = None
 
 
