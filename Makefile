@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs site screenshots results demo services test test-gpu test-pythons test-spu bench build check clean
+.PHONY: help docs site screenshots results demo services test test-gpu test-pythons test-spu chaos bench build check clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -43,7 +43,7 @@ demo: $(VENV)/.base  ## a city of 1,000 owners, every method, a table and pictur
 results: build  ## every experiment on the check-ins in DATA=FOLDER, and docs/results.md and the README's table from them
 	@test -n "$(DATA)" || { echo "say which check-ins: make results DATA=FOLDER"; exit 2; }
 	$(BIN)/fedgroup experiment all --data "$(DATA)" --out build/results
-	$(BIN)/python -m fedgroup.experiments.documents build/results
+	$(BIN)/python -m fedgroup.lab.experiments.documents build/results
 
 build: $(VENV)/.everything  ## .venv with everything; .venv/bin/fedgroup is the command
 
@@ -52,6 +52,9 @@ services:  ## programs that tests start: PostgreSQL with PostGIS, brokers, a bro
 
 test: build services  ## all tests
 	$(BIN)/python -m pytest -n 2
+
+chaos: build services  ## 10 minutes of users asking while owners, provider and broker are killed: every number adds up (SECONDS=, SEED=, BROKER=)
+	$(BIN)/python tests/live/chaos_run.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --broker $(or $(BROKER),mosquitto)
 
 test-pythons:  ## the quick tests with every Python of 3.11 to 3.13 that is here (PYTHONS="3.12" for one)
 	@scripts/pythons.sh

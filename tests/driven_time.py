@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from fedgroup.transport.pulse import Pulse
+from fedgroup.transport.inbox import Pulse
 
 T = TypeVar("T")
 

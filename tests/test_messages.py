@@ -10,8 +10,9 @@ import pytest
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, ProtocolViolation
-from fedgroup.messages import Measure, NoisyVectors, Partition, RangeQuery
-from fedgroup.messages.words import question
+from fedgroup.messages import NoisyVectors, Partition
+from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.questions.words import question
 from fedgroup.space import Box, Circle, Grid, Rectangle
 
 CIRCLE = Circle(0, 0, 1)

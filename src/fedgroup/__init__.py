@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from fedgroup.errors import TooFewHeard as TooFewHeard
     from fedgroup.errors import TooFewHere as TooFewHere
     from fedgroup.federation import Federation as Federation
-    from fedgroup.messages import Answer as Answer
     from fedgroup.owner.records import Records as Records
     from fedgroup.privacy.noise import FloatingPointLaplace as FloatingPointLaplace
     from fedgroup.privacy.noise import SecureNoise as SecureNoise
     from fedgroup.privacy.noise import SeededNoise as SeededNoise
+    from fedgroup.questions.answers import Answer as Answer
     from fedgroup.service.client import aconnect as aconnect
     from fedgroup.service.client import connect as connect
     from fedgroup.space import Box as Box
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "Answer": "fedgroup.messages",
+    "Answer": "fedgroup.questions.answers",
     "Box": "fedgroup.space",
     "BudgetExhausted": "fedgroup.errors",
     "Circle": "fedgroup.space",

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Barrier
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import RangeQuery
+from fedgroup.questions.query import RangeQuery
 from fedgroup.silos import open_silo
 from fedgroup.silos.silo import Silo
 from fedgroup.space import Box, Polygon, PublicMap

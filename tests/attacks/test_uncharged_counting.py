@@ -13,7 +13,6 @@ from scipy.stats import mannwhitneyu
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import SiloUnavailable
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Ask, Describe, Relay
 from fedgroup.messages.said import Refused
 from fedgroup.messages.wire_query import WireQuery
@@ -23,6 +22,7 @@ from fedgroup.owner.records import Records
 from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Box, Circle, Grid, PublicMap
 from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.transport.codec import decode, encode

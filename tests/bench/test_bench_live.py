@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fedgroup.bench import obstacle, run
-from fedgroup.bench.mosquitto_server import program
+from fedgroup.lab.bench import obstacle, run
+from fedgroup.lab.bench.mosquitto_server import program
 
 
 def test_the_bench_tells_questions_beside_echoes() -> None:
@@ -22,5 +22,5 @@ def test_the_bench_tells_questions_beside_echoes() -> None:
 
 
 def test_without_its_extra_the_bench_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedgroup.bench.live.find_spec", lambda name: None)
+    monkeypatch.setattr("fedgroup.lab.bench.live.find_spec", lambda name: None)
     assert "[live]" in str(obstacle("live"))

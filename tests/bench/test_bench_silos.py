@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fedgroup.bench import obstacle, postgres_server, run
+from fedgroup.lab.bench import obstacle, postgres_server, run
 
 
 def test_silos_are_measured_against_postgis_itself() -> None:

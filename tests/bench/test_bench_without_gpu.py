@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import fedgroup
-from fedgroup.bench import obstacle, run
-from fedgroup.bench.gpu import missing
 from fedgroup.errors import InvalidInput
+from fedgroup.lab.bench import obstacle, run
+from fedgroup.lab.bench.gpu import missing
 
 SOURCE = Path(fedgroup.__file__).parents[1]
 
@@ -36,8 +36,8 @@ sys.modules |= {name: MagicMock() for name in ("torch", "triton", "triton.langua
 """
 
 CHAIN = """
-import fedgroup.bench.gpu, fedgroup.provider.gpu, fedgroup.provider.gpu_kernel
-from fedgroup.bench.measuring import versions
+import fedgroup.lab.bench.gpu, fedgroup.provider.gpu, fedgroup.provider.gpu_kernel
+from fedgroup.lab.bench.measuring import versions
 
 assert set(versions()) >= {"python", "fedgroup", "numpy"}
 """
@@ -56,7 +56,7 @@ BENCH = """
 import runpy
 
 sys.argv = ["gpu"]
-runpy.run_module("fedgroup.bench.gpu", run_name="__main__", alter_sys=True)
+runpy.run_module("fedgroup.lab.bench.gpu", run_name="__main__", alter_sys=True)
 """
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedgroup.bench import run
+from fedgroup.lab.bench import run
 
 FIELDS = {"case", "ours_s", "reference", "reference_s", "ratio", "peak_mb"}
 

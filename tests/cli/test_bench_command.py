@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedgroup.bench import NAMES
+from fedgroup.lab.bench import NAMES
 
 FIELDS = {"case", "ours_s", "reference", "reference_s", "ratio", "peak_mb"}
 
@@ -22,7 +22,7 @@ def without_gpu(monkeypatch):
 @pytest.fixture
 def at_once(monkeypatch):
     """Every bench tells one case and measures nothing."""
-    from fedgroup.bench.measuring import Report, Row
+    from fedgroup.lab.bench.measuring import Report, Row
 
     row = Row("a case", ours_s=0.5, peak_mb=1, reference="slow", reference_s=2, more={"extrapolated": True})
     monkeypatch.setattr("fedgroup.cli.bench.run", lambda name, quick: Report(name, quick, 2, {"numpy": "2"}, (row,)))

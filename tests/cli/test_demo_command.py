@@ -20,8 +20,8 @@ def test_the_demo_asks_with_every_method_and_draws_two_pictures(fedgroup, tmp_pa
 
 
 def test_people_read_a_table_and_commands_to_copy(fedgroup, tmp_path, monkeypatch):
-    monkeypatch.setattr("fedgroup.experiments.demo.REPEATS", 2)
-    monkeypatch.setattr("fedgroup.experiments.demo.METHODS", _two_methods())
+    monkeypatch.setattr("fedgroup.lab.experiments.demo.REPEATS", 2)
+    monkeypatch.setattr("fedgroup.lab.experiments.demo.METHODS", _two_methods())
     ran = fedgroup("demo", "--owners", 30, "--out", tmp_path)
     assert ran.code == 0
     assert "MAE" in ran.out
@@ -41,6 +41,6 @@ def test_a_city_without_owners_is_refused(fedgroup, tmp_path):
 
 
 def _two_methods():
-    from fedgroup.experiments.demo import METHODS
+    from fedgroup.lab.experiments.demo import METHODS
 
     return METHODS[:2]

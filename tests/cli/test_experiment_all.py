@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fedgroup.experiments.running import EXPERIMENTS, PARTS
+from fedgroup.lab.experiments.running import EXPERIMENTS, PARTS
 
 COMMAND = Path(sys.executable).with_name("fedgroup")
 

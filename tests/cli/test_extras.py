@@ -25,7 +25,7 @@ sys.argv = ["fedgroup", *{words}]
 from fedgroup.cli.main import main
 main()
 """
-SERVE, LIVE, PAGE = ("fastapi", "starlette", "uvicorn", "httpx"), ("amqtt", "msgspec"), ("nicegui",)
+SERVE, LIVE, PAGE = ("fastapi", "starlette", "uvicorn", "httpx"), ("msgspec",), ("nicegui",)
 QUESTION = "--near 1,1 --within 1 --epsilon 1"
 
 

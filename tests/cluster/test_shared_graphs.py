@@ -20,9 +20,9 @@ from fedgroup.messages import NoisyVectors
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.role import joined_here
 from fedgroup.provider.settings import GroupingSettings
-from fedgroup.provider.similarity import Estimate, estimated_squares, kept_cells
+from fedgroup.provider.similarity import estimated_squares, kept_cells
 
-ESTIMATES: tuple[Estimate, ...] = ("thresholded", "raw", "debiased")
+ESTIMATES: tuple[...] = ("thresholded", "raw", "debiased")
 
 
 def by_workers(executor: Executor, vectors: NoisyVectors, shared: Path, **settings: Any) -> SimilarityGraph:
@@ -50,9 +50,7 @@ class Copying(ThreadPoolExecutor):
 
 @pytest.mark.parametrize("estimate", ESTIMATES)
 @pytest.mark.parametrize("threshold", [0.0, 0.5])
-def test_workers_find_the_same_edges(
-    vectors: NoisyVectors, tmp_path: Path, estimate: Estimate, threshold: float
-) -> None:
+def test_workers_find_the_same_edges(vectors: NoisyVectors, tmp_path: Path, estimate: str, threshold: float) -> None:
     settings = {"estimate": estimate, "threshold": threshold}
     with ThreadPoolExecutor(2) as pool:
         found = by_workers(pool, vectors, tmp_path, **settings)
@@ -63,7 +61,7 @@ def test_workers_find_the_same_edges(
 @pytest.mark.parametrize("estimate", ESTIMATES)
 @pytest.mark.parametrize("rows", [1, 7, 39, 5_000])
 def test_neither_strips_nor_floating_point_noise_change_anything(
-    vectors: NoisyVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, estimate: Estimate, rows: int
+    vectors: NoisyVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, estimate: str, rows: int
 ) -> None:
     monkeypatch.setattr(vector_files, "LEAST_ROWS", rows)
     monkeypatch.setattr(vector_files, "STRIPS", 100_000)

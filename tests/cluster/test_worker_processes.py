@@ -23,7 +23,6 @@ from fedgroup.data.synthetic import write_synthetic
 from fedgroup.messages import NoisyVectors
 from fedgroup.provider.role import joined_here
 from fedgroup.provider.settings import GroupingSettings
-from fedgroup.provider.similarity import Estimate
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +47,7 @@ class Killing(Executor):
         return future
 
 
-def require_same_edges(executor: Executor, vectors: NoisyVectors, shared: Path, estimate: Estimate) -> None:
+def require_same_edges(executor: Executor, vectors: NoisyVectors, shared: Path, estimate: str) -> None:
     settings = GroupingSettings("noisy", estimate=estimate)
     found, expected = joining(executor, shared=shared)(vectors, settings), joined_here(vectors, settings)
     assert np.array_equal(found.offsets, expected.offsets)
@@ -58,7 +57,7 @@ def require_same_edges(executor: Executor, vectors: NoisyVectors, shared: Path, 
 
 @pytest.mark.parametrize("estimate", ["thresholded", "raw", "debiased"])
 def test_a_dask_cluster_of_two_workers_finds_the_same_edges(
-    two_workers: Executor, vectors: NoisyVectors, tmp_path: Path, estimate: Estimate
+    two_workers: Executor, vectors: NoisyVectors, tmp_path: Path, estimate: str
 ) -> None:
     require_same_edges(two_workers, vectors, tmp_path, estimate)
 
@@ -74,7 +73,7 @@ def test_a_local_cluster_listens_on_this_machine_and_to_those_with_its_keys(two_
 
 @pytest.mark.parametrize("estimate", ["thresholded", "debiased"])
 def test_a_pool_of_processes_finds_the_same_edges(
-    pool: Executor, vectors: NoisyVectors, tmp_path: Path, estimate: Estimate
+    pool: Executor, vectors: NoisyVectors, tmp_path: Path, estimate: str
 ) -> None:
     require_same_edges(pool, vectors, tmp_path, estimate)
 
@@ -89,7 +88,7 @@ def test_workers_write_the_same_city(two_workers: Executor, tmp_path: Path, monk
 
 @pytest.mark.parametrize("estimate", ["thresholded", "raw"])
 def test_a_killed_dask_worker_costs_no_edge(
-    two_workers: Executor, vectors: NoisyVectors, tmp_path: Path, estimate: Estimate
+    two_workers: Executor, vectors: NoisyVectors, tmp_path: Path, estimate: str
 ) -> None:
     killing = Killing(two_workers, after=8)
     require_same_edges(killing, vectors, tmp_path, estimate)

@@ -13,9 +13,9 @@ from fedgroup.data.indexes import HEADER, is_index, load_index, save_index
 from fedgroup.data.synthetic import synthesize
 from fedgroup.epsilon import NOTHING
 from fedgroup.errors import InvalidInput
-from fedgroup.messages import Measure, RangeQuery
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, Polygon, PublicMap, Rectangle
 
 CITY = synthesize(200)

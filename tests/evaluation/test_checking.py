@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedgroup.data.synthetic import write_synthetic
-from fedgroup.evaluation.checking import Check, Wanted, check_file
+from fedgroup.evaluation.checking import FileCheck, WantedColumns, check_file
 from fedgroup.space import Box
 
 GOOD = "owner,x,y,fare,time\na,1000,2000,3.5,2026-03-01T08:00\nb,3000,4000,,2026-03-02T09:30\n"
@@ -21,10 +21,10 @@ PLACES = "owner,x,y\n"
 DEGREES = "owner,lon,lat\n"
 
 
-def checked(folder: Path, text: str | bytes, name: str = "file.csv", **wanted: Any) -> Check:
+def checked(folder: Path, text: str | bytes, name: str = "file.csv", **wanted: Any) -> FileCheck:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return check_file(path, Wanted(**wanted))
+    return check_file(path, WantedColumns(**wanted))
 
 
 def test_a_good_file_is_told_as_it_is_read(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_good_file_is_told_as_it_is_read(tmp_path: Path) -> None:
 
 def test_a_file_that_states_its_domain_is_measured_against_it(tmp_path: Path) -> None:
     write_synthetic(tmp_path / "city.parquet", owners=30, seed=1)
-    found = check_file(tmp_path / "city.parquet", Wanted())
+    found = check_file(tmp_path / "city.parquet", WantedColumns())
     assert (found.kind, found.owners, found.domain, found.outside) == ("Parquet", 30, (0, 0, 20_000, 20_000), 0)
     assert found.coordinates is not None
     assert "metadata" in found.coordinates.why
@@ -157,7 +157,7 @@ def test_columns_of_any_kind_can_be_looked_at(tmp_path: Path) -> None:
     )
     table = pa.Table.from_pandas(frame).append_column("tags", pa.array([[1], [2]])).append_column("n", pa.nulls(2))
     pq.write_table(table, tmp_path / "kinds.parquet")
-    found = check_file(tmp_path / "kinds.parquet", Wanted(planar=True))
+    found = check_file(tmp_path / "kinds.parquet", WantedColumns(planar=True))
     assert (found.rows, found.owners, found.coordinates is not None) == (2, 2, True)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from fedgroup.epsilon import NOTHING
 from fedgroup.evaluation.truth import clipped_value, exact_graph, exact_vectors, true_value
-from fedgroup.messages import Measure, RangeQuery
 from fedgroup.owner.records import Records
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, PublicMap, Rectangle
 
 MAP = PublicMap(Box(0, 0, 9, 9))

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from fedgroup.experiments.costs import comparison_bytes, cost_of
-from fedgroup.experiments.measuring import measure
-from fedgroup.experiments.methods import METHODS
-from fedgroup.experiments.scenes import open_scenes
-from fedgroup.experiments.trial import QUICK
+from fedgroup.lab.experiments.costs import comparison_bytes, cost_of
+from fedgroup.lab.experiments.measuring import measure
+from fedgroup.lab.experiments.methods import METHODS
+from fedgroup.lab.experiments.scenes import open_scenes
+from fedgroup.lab.experiments.trial import QUICK
 
 TRIAL = replace(QUICK, owners=80)
 TIMES = ("query_s", "setup_s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedgroup.experiments.means import load_means, means, save_means
+from fedgroup.lab.experiments.means import load_means, means, save_means
 
 
 def test_selections_become_a_mean_with_a_95_percent_interval():

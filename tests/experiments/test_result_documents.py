@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fedgroup.errors import InvalidInput
-from fedgroup.experiments.documents import DATA, IMAGES, PAGES, filled
-from fedgroup.experiments.running import EXPERIMENTS, load_results
-from fedgroup.experiments.tables import Results
+from fedgroup.lab.experiments.documents import DATA, IMAGES, PAGES, filled
+from fedgroup.lab.experiments.running import EXPERIMENTS, load_results
+from fedgroup.lab.experiments.tables import Results
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,9 +13,9 @@ import fedgroup as fg
 from fedgroup.data.synthetic import write_synthetic
 from fedgroup.errors import InvalidInput
 from fedgroup.evaluation.selection import select_owners
-from fedgroup.experiments.places import NEW_YORK, WORLD, public_places
-from fedgroup.experiments.scenes import open_scenes
-from fedgroup.experiments.trial import PAPER_OWNERS, PAPER_TRUTH, QUICK
+from fedgroup.lab.experiments.places import NEW_YORK, WORLD, public_places
+from fedgroup.lab.experiments.scenes import open_scenes
+from fedgroup.lab.experiments.trial import PAPER_OWNERS, PAPER_TRUTH, QUICK
 from fedgroup.space import Box
 
 SMALL = replace(QUICK, owners=20, min_records=5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fedgroup.errors import InvalidInput
-from fedgroup.experiments.sheets import Sheet, read_rows, write_rows
+from fedgroup.lab.experiments.sheets import Sheet, read_rows, write_rows
 
 CELLS = [{"method": "DP", "epsilon": 0.3}, {"method": "FG", "epsilon": 0.3}, {"method": "FG", "epsilon": 0.5}]
 

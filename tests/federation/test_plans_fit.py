@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import fedgroup as fg
-from fedgroup.federation.fitting import Overlap
-from fedgroup.federation.price import UNLISTED
+from fedgroup.federation.fitting import UNLISTED, Overlap
 
 DOMAIN = fg.Box(0, 0, 10, 10)
 ALL = fg.Rectangle(0, 0, 10, 10)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fedgroup as fg
-from fedgroup.federation.price import UNLISTED
+from fedgroup.federation.fitting import UNLISTED
 
 DOMAIN = fg.Box(0, 0, 10, 10)
 ALL = fg.Rectangle(0, 0, 10, 10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgroup.bench.gpu import households
+from fedgroup.lab.bench.gpu import households
 from fedgroup.provider.graph import SimilarityGraph
 
 

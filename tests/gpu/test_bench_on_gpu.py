@@ -7,8 +7,8 @@ import pytest
 import torch
 from brute_force import edges_by_force
 
-from fedgroup.bench import run
-from fedgroup.bench.gpu import households, missing
+from fedgroup.lab.bench import run
+from fedgroup.lab.bench.gpu import households, missing
 
 
 def test_owners_of_a_household_are_similar_and_no_others():

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedgroup.experiments.findings import AIMS
-from fedgroup.experiments.measuring import measure
-from fedgroup.experiments.methods import METHODS
-from fedgroup.experiments.scenes import Stage, open_scenes
-from fedgroup.experiments.trial import FULL, PAPER_TRUTH
+from fedgroup.lab.experiments.findings import AIMS
+from fedgroup.lab.experiments.measuring import measure
+from fedgroup.lab.experiments.methods import METHODS
+from fedgroup.lab.experiments.scenes import Stage, open_scenes
+from fedgroup.lab.experiments.trial import FULL, PAPER_TRUTH
 
 TRIAL = replace(FULL, repeats=5)
 SELECTIONS = 4

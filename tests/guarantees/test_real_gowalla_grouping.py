@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import fedgroup as fg
-from fedgroup.experiments.grouping import Quality, grouping_quality
+from fedgroup.lab.experiments.grouping import Quality, grouping_quality
 
 NEW_YORK = fg.Box(-74.26, 40.48, -73.70, 40.92)
 

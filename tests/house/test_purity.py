@@ -14,7 +14,7 @@ SOURCE = Path(fedgroup.__file__).parent
 CORE = ("owner", "provider", "user", "privacy", "messages", "space", "epsilon.py", "given.py", "errors.py")
 OUTSIDE = {"open", "print", "input", "exec", "eval", "breakpoint"}
 
-EXPERIMENTAL = ("data", "evaluation", "experiments")
+EXPERIMENTAL = ("data", "evaluation", "lab")
 MADE_UP = {"provider/placing.py": "owners that a model is tried on, the same every time: they hide nobody"}
 ENTROPY = {
     "privacy/noise.py": "noise",
@@ -36,9 +36,9 @@ ENTROPY = {
     "storage/owner_ledger.py": "names of ledgers",
     "storage/provider_state.py": "users' tokens, names of questions",
     "live/asking.py": "ids of rounds",
-    "live/comparing.py": "ids of sessions",
-    "live/forming.py": "names of plans, the order of cohorts",
-    "live/provider.py": "ids of checks, names of mended groups",
+    "live/forming.py": "ids of sessions, names of plans, the order of cohorts",
+    "live/provider.py": "names of mended groups",
+    "live/question.py": "ids of checks",
 }
 
 

@@ -72,6 +72,16 @@ def test_an_import_through_a_wall_is_found(house, contract):
     assert broken_walls(house) == fallen
 
 
+@pytest.mark.parametrize(
+    ("line", "fallen"),
+    [("import fedgroup.live.plans", LAYERS), ("import fedgroup.messages", LAYERS), ("import asyncio", PURE)],
+)
+def test_a_question_knows_nothing_of_what_carries_it(house, line, fallen):
+    path = house / "src" / "fedgroup" / "questions" / "said.py"
+    path.write_text(f"{path.read_text(encoding='utf-8')}\n{line}\n", encoding="utf-8")
+    assert broken_walls(house) == {fallen}
+
+
 def test_a_room_that_no_layer_knows_is_found(house):
     (house / "src" / "fedgroup" / "attic.py").write_text('"""Nobody planned this."""\n')
     assert broken_walls(house) == {LAYERS}

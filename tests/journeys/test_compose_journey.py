@@ -17,7 +17,7 @@ import pytest
 import yaml
 from journey_roles import COMMAND, PATIENCE_S, Running, documented, free_ports, listens, program, where_names_lead
 
-from fedgroup.bench import postgres_server as database
+from fedgroup.lab.bench import postgres_server as database
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SERVICES = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]

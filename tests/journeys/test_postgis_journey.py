@@ -8,7 +8,7 @@ import psycopg
 from journey_roles import Roles, free_ports
 
 import fedgroup as fg
-from fedgroup.bench.postgres_server import missing, postgres_server
+from fedgroup.lab.bench.postgres_server import missing, postgres_server
 
 PLACE = (10_000, 10_000, 3_000)
 PRECISE = 40.0

@@ -17,15 +17,15 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import ProtocolViolation, SiloUnavailable
 from fedgroup.live.desk import Desk
 from fedgroup.live.flushing import Flushing
-from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
+from fedgroup.live.running import run_owner
 from fedgroup.live.settings import LiveSettings
-from fedgroup.messages import RangeQuery
 from fedgroup.owner.counting import count_vectors, total_units
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.records import Records
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import Box, Grid, PublicMap
 from fedgroup.storage.owner_ledger import OwnerLedger

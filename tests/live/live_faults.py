@@ -21,14 +21,15 @@ from typing import Any
 
 import msgspec
 
+from fedgroup.live.attendance import Attendance
 from fedgroup.live.channels import ProviderChannels
 from fedgroup.live.replies import Switchboard
 from fedgroup.owner.node import OwnerNode
 from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.transport.backoff import Backoff
+from fedgroup.transport.inbox import Pulse
 from fedgroup.transport.mqtt import MqttOwnerLink
-from fedgroup.transport.pulse import Pulse
 
 
 def owner_dies(at: str, once: Path) -> None:
@@ -122,6 +123,15 @@ def _put(kind: type, **functions: Callable[..., Any]) -> None:
 def comes_back_at_once() -> None:
     """Make links of this process wait a moment only before they connect again, however often they had to."""
     Backoff.wait_s = lambda *_: 0.1
+
+
+def plant(what: str) -> None:
+    """Break this process's promise: an owner counts `uncharged`, or a provider says that one more was `heard`."""
+    if what == "uncharged":
+        _put(OwnerLedger, begin_round=lambda *_, **__: True, keep_reply=lambda _, __, reply: reply)
+    elif what == "heard":
+        usual = Attendance.counts
+        _put(Attendance, counts=lambda self, heard: usual(self, heard) | {"heard": len(heard) + 1})
 
 
 def sleeps(file: Path) -> None:

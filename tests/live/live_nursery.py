@@ -25,9 +25,9 @@ import fedgroup.data.files
 import fedgroup.provider.role
 import fedgroup.service.provider_process
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import RangeQuery
 from fedgroup.owner.records import Records
 from fedgroup.owner.table_silo import TableSilo
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Box, Circle, PublicMap
 
 
@@ -93,6 +93,8 @@ def _run(order: dict[str, Any]) -> int:
         )
     if order.get("hasty"):
         live_faults.comes_back_at_once()
+    if order.get("plants"):
+        live_faults.plant(order["plants"])
     if words[0] == "broker":
         trial_broker.main(*words[1:])
         return 0

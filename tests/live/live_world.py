@@ -25,10 +25,11 @@ import pyarrow.parquet as pq
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import FedgroupError
-from fedgroup.live.agreed import agreed_on
 from fedgroup.live.config import ProviderConfig, read_config
+from fedgroup.live.settings import agreed_on
 from fedgroup.live.trial import make_trial
-from fedgroup.messages import Answer, RangeQuery
+from fedgroup.questions.answers import Answer
+from fedgroup.questions.query import RangeQuery
 from fedgroup.service.client import AsyncClient
 from fedgroup.space import Circle
 from fedgroup.storage.provider_state import ProviderState

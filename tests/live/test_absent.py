@@ -11,11 +11,12 @@ from live_world import PATIENCE_S, until
 from fedgroup.epsilon import Epsilon
 from fedgroup.live.desk import Desk
 from fedgroup.live.provider import LiveProvider
-from fedgroup.messages import Answer, RangeQuery
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions import methods as trust
+from fedgroup.questions.answers import Answer
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 from fedgroup.transport.codec import decode, encode
-from fedgroup.user import trust
 from owner_keys import believed
 
 QUERY = RangeQuery("count", Circle(5, 5, 3.2), Epsilon.of(1))

@@ -10,11 +10,11 @@ import pytest
 from live_world import PATIENCE_S, World, count, eventually, until
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.live.agreed import agreed_on
 from fedgroup.live.running import running_provider
-from fedgroup.messages import RangeQuery
+from fedgroup.live.settings import agreed_on
 from fedgroup.messages.asked import Agreed
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Box, Circle, PublicMap
 from fedgroup.transport.codec import decode
 from owner_keys import Keys

@@ -14,7 +14,8 @@ from fedgroup.errors import InvalidQuery, TooFewHere
 from fedgroup.live.attendance import Attendance, Quorum
 from fedgroup.live.desk import Desk
 from fedgroup.live.provider import LiveProvider
-from fedgroup.messages import Answer, RangeQuery
+from fedgroup.questions.answers import Answer
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 from fedgroup.transport.codec import decode, encode
 from owner_keys import believed
@@ -39,7 +40,7 @@ def test_known_owners_are_remembered_across_restarts(city: Callable[..., Any]) -
         async with city(4) as here:
             assert told(await here.provider.ask(QUERY, method="dp")) == (4, 4, 0, 0)
             await without(here, "owner-1", "owner-2", "owner-3")
-            store = here.provider._store
+            store = here.provider.store
             assert set(store.owners()) == {f"owner-{i}" for i in range(4)}
             desk = Desk(here.hub.provider(), encode=encode, decode=decode, verify=believed, known=store.owners())
             listening = asyncio.create_task(desk.listen())
@@ -87,7 +88,7 @@ def test_an_owner_that_left_for_good_is_retired_by_the_operator(city: Callable[.
             assert await here.provider.retire("owner-2")
             assert not await here.provider.retire("owner-2")
             assert told(await here.provider.ask(QUERY, method="dp", fresh=True)) == (2, 2, 0, 0)
-            assert "owner-2" not in here.provider._store.owners()
+            assert "owner-2" not in here.provider.store.owners()
             await here.start(here.owners["owner-2"])
             await until(lambda: "owner-2" in here.provider.desk.present)
             assert told(await here.provider.ask(QUERY, method="dp", fresh=True)) == (3, 3, 0, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedgroup.epsilon import Epsilon
 from fedgroup.live.asking import Tally
 from fedgroup.live.balances import Balances, left_in_words
-from fedgroup.messages import OwnersLeft
+from fedgroup.questions.answers import OwnersLeft
 
 ALL = ("a", "b", "c", "d")
 ONE = Epsilon.of(1)

@@ -13,7 +13,7 @@ from live_world import PATIENCE_S, PRECISE, World, count, require_right, until
 
 from fedgroup.errors import TooFewHeard
 from fedgroup.live.running import RunningProvider, running_provider
-from fedgroup.messages import Answer
+from fedgroup.questions.answers import Answer
 
 SHORT_S = 3.0
 """How long the provider waits where nobody can answer, or where it asks again."""

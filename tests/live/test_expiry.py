@@ -19,7 +19,7 @@ from fedgroup.live.config import OwnerConfig, ProviderConfig, read_config
 from fedgroup.live.expiry import AUTHORITY, Ending, Expiries, endings_of, endings_of_others
 from fedgroup.live.logs import facts_of
 from fedgroup.live.running import running_owners, running_provider
-from fedgroup.live.trial import Trial, make_trial
+from fedgroup.live.trial import TrialCity, make_trial
 from fedgroup.service.metrics import Metrics
 
 END = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -92,18 +92,18 @@ def test_metrics_tell_the_days_that_are_left_and_go_below_0() -> None:
 
 
 @pytest.fixture
-def trial(tmp_path: Path) -> Trial:
+def trial(tmp_path: Path) -> TrialCity:
     return make_trial(tmp_path / "trial", owners=2, seed=1)
 
 
-def issue_again(trial: Trial, folder: Path, days: int) -> None:
+def issue_again(trial: TrialCity, folder: Path, days: int) -> None:
     authority = Authority.open(trial.folder / "authority")
     request = read_request((folder / REQUEST_FILE).read_bytes())
     write_answer(folder, authority.issue(request, days=days), Trust.load(trial.folder / "authority"))
 
 
 def test_owners_and_the_provider_see_an_owners_certificate_run_out(
-    trial: Trial, caplog: pytest.LogCaptureFixture
+    trial: TrialCity, caplog: pytest.LogCaptureFixture
 ) -> None:
     issue_again(trial, trial.owners[0].parent / "identity", 5)
     caplog.set_level(logging.INFO)
@@ -126,7 +126,7 @@ def test_owners_and_the_provider_see_an_owners_certificate_run_out(
     asyncio.run(story())
 
 
-def test_a_revoked_certificate_is_of_no_interest_any_more(trial: Trial) -> None:
+def test_a_revoked_certificate_is_of_no_interest_any_more(trial: TrialCity) -> None:
     identity = Identity.load(trial.owners[0].parent / "identity")
     shown = {identity.name: identity.certificate.der}
     before = Trust.load(trial.folder / "authority")
@@ -138,7 +138,7 @@ def test_a_revoked_certificate_is_of_no_interest_any_more(trial: Trial) -> None:
 
 
 def test_an_owner_whose_certificate_ran_out_is_told_so_when_it_starts(
-    trial: Trial, monkeypatch: pytest.MonkeyPatch
+    trial: TrialCity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     issue_again(trial, trial.owners[0].parent / "identity", 5)
     later = datetime.now(UTC) + timedelta(days=6)

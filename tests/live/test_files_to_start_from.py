@@ -16,7 +16,6 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.config import (
     FederationTable,
-    GroupingTable,
     OwnerConfig,
     PolicyTable,
     ProviderConfig,
@@ -26,8 +25,8 @@ from fedgroup.live.config import (
 from fedgroup.live.running import open_silo
 from fedgroup.live.samples import owner_text, provider_text
 from fedgroup.live.settings import UsualGrouping
-from fedgroup.live.trial import WEEK, Trial, make_trial
-from fedgroup.messages import RangeQuery
+from fedgroup.live.trial import WEEK, TrialCity, make_trial
+from fedgroup.questions.query import RangeQuery
 from fedgroup.silos.settings import settings_of
 from fedgroup.space import Circle
 
@@ -36,11 +35,11 @@ PLACES = {"folder": "own", "authority": "own"}
 
 
 @pytest.fixture(scope="module")
-def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+def trial(tmp_path_factory: pytest.TempPathFactory) -> TrialCity:
     return make_trial(tmp_path_factory.mktemp("trial") / "federation", owners=3, seed=1)
 
 
-def test_trial_owners_have_fares_and_times_of_one_week(trial: Trial) -> None:
+def test_trial_owners_have_fares_and_times_of_one_week(trial: TrialCity) -> None:
     first, end = (second * 1_000_000 for second in WEEK)
     for file in trial.owners:
         records = read(file.with_name("records.parquet"))
@@ -51,13 +50,13 @@ def test_trial_owners_have_fares_and_times_of_one_week(trial: Trial) -> None:
     assert WEEK[1] - WEEK[0] == 7 * 24 * 3600
 
 
-def test_the_same_seed_makes_the_same_records(trial: Trial, tmp_path: Path) -> None:
+def test_the_same_seed_makes_the_same_records(trial: TrialCity, tmp_path: Path) -> None:
     again = make_trial(tmp_path / "again", owners=3, seed=1)
     for one, other in zip(trial.owners, again.owners, strict=True):
         assert pq.read_table(one.with_name("records.parquet")) == pq.read_table(other.with_name("records.parquet"))
 
 
-def test_a_trial_provider_tells_what_can_be_asked_about(trial: Trial) -> None:
+def test_a_trial_provider_tells_what_can_be_asked_about(trial: TrialCity) -> None:
     settings = read_config(trial.provider, ProviderConfig).settings
     assert (settings.attributes, settings.times) == (("fare",), True)
     assert settings.grouping == UsualGrouping()
@@ -71,7 +70,7 @@ def test_a_provider_that_says_nothing_about_attributes_knows_of_none(tmp_path: P
 
 @pytest.mark.parametrize(
     ("usual", "wrong"),
-    [("columns = 5", "columns = 0"), ("rows = 5", "rows = 65"), ("likely", "hybrid"), ("# attributes", "attributes")],
+    [("columns = 5", "columns = 0"), ("rows = 5", "rows = 65"), ("likely", "exact"), ("# attributes", "attributes")],
 )
 def test_settings_that_cannot_be_are_refused(usual: str, wrong: str, tmp_path: Path) -> None:
     text = provider_text(**FACTS, **PLACES, http_port=2).replace('["fare"]', '[""]')
@@ -136,7 +135,7 @@ def named(text: str) -> set[str]:
 def test_every_setting_is_in_the_file_that_explains_them() -> None:
     provider, owner = provider_text(**FACTS, **PLACES, http_port=2), owner_text(**FACTS, **PLACES)
     agreed = set(FederationTable.__struct_fields__) - {"max_records"}
-    assert named(provider) >= {*agreed, *GroupingTable.__struct_fields__}
+    assert named(provider) >= {*agreed, *UsualGrouping.__struct_fields__}
     assert named(owner) >= {*(agreed - {"attributes", "times"}), *PolicyTable.__struct_fields__, "time", "order"}
     assert "max_records = K" in owner
 

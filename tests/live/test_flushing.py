@@ -14,7 +14,7 @@ from live_world import PATIENCE_S
 
 from fedgroup.errors import LedgerUnavailable
 from fedgroup.live.flushing import Flushing
-from fedgroup.live.owner import run_owner
+from fedgroup.live.running import run_owner
 
 
 @dataclass

@@ -15,11 +15,11 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.identity import Authority, Identity, Trust
 from fedgroup.live.channels import ProviderChannels
 from fedgroup.live.trial import _issue
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
 from fedgroup.messages.live import FromOwner
 from fedgroup.messages.said import Accepted, Letter, Masked, Noisy, Presence, Ready, Refused, Revealed, Sealed
 from fedgroup.messages.wire_query import WireQuery
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 from fedgroup.transport.codec import decode, encode
 from fedgroup.transport.connection import BrokerAddress, Connection

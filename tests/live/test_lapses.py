@@ -10,11 +10,11 @@ import pytest
 from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard
-from fedgroup.live.lapses import MOST_OWED, Lapses
-from fedgroup.messages import RangeQuery
+from fedgroup.live.mending import MOST_OWED, Lapses
 from fedgroup.messages.asked import Ask, Go
 from fedgroup.messages.said import Masked
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 from fedgroup.transport.codec import decode, encode
 

@@ -10,9 +10,9 @@ from live_world import until
 
 from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Go, Leave, Seal
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 
 PRECISE = Epsilon.of(30)

@@ -12,8 +12,8 @@ from live_world import PATIENCE_S
 from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, TooFewHeard
-from fedgroup.messages import RangeQuery
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 
 CIRCLE = Circle(5, 5, 3.2)
@@ -23,6 +23,11 @@ PRECISE = Epsilon.of(30)
 
 def count(epsilon: Epsilon = PRECISE, circle: Circle = CIRCLE) -> RangeQuery:
     return RangeQuery("count", circle, epsilon)
+
+
+async def expected(provider: Any, query: RangeQuery, method: str) -> Any:
+    async with provider.question(query, method=method) as asked:
+        return (await asked.expect(left=Epsilon.of(1))).errors
 
 
 def run(coroutine: Any) -> None:
@@ -278,8 +283,9 @@ def test_what_cannot_be_asked_is_refused_before_anybody_is(city: Callable[..., A
 def test_the_expected_error_is_told_for_nothing(city: Callable[..., Any]) -> None:
     async def story() -> None:
         async with city(6) as here:
-            alone = await here.provider.expect(count(Epsilon.of(0.3)), method="dp")
-            together = await here.provider.expect(count(Epsilon.of(0.3)), method="mpc")
+            alone, together = [
+                await expected(here.provider, count(Epsilon.of(0.3)), method) for method in ("dp", "mpc")
+            ]
             assert alone["count"].mean_absolute > 2 * together["count"].mean_absolute > 0
             assert {owner.ledger.spent() for owner in here.owners.values()} == {Epsilon(0)}
 

@@ -15,10 +15,9 @@ from live_world import PATIENCE_S, until
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.live.logs import begin_log
-from fedgroup.live.spared_lines import MOST_ALIKE, MOST_KNOWN, WINDOW_S
-from fedgroup.messages import RangeQuery
+from fedgroup.live.logs import MOST_ALIKE, MOST_KNOWN, WINDOW_S, begin_log
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle, Grid
 
 CIRCLE = Circle(5.4321, 4.8765, 3.2109)
@@ -94,9 +93,9 @@ def test_an_error_shows_its_kind_and_place_and_not_its_text(log: io.StringIO) ->
 
 
 def test_other_libraries_are_heard_of_but_not_quoted(log: io.StringIO) -> None:
-    logging.getLogger("amqtt.broker").warning("a payload: %s", "7919")
-    logging.getLogger("amqtt.broker").info("something else")
-    assert [line["event"] for line in lines(log)] == ["trouble in amqtt.broker"]
+    logging.getLogger("uvicorn.error").warning("a payload: %s", "7919")
+    logging.getLogger("uvicorn.error").info("something else")
+    assert [line["event"] for line in lines(log)] == ["trouble in uvicorn.error"]
     assert "7919" not in log.getvalue()
 
 

@@ -15,8 +15,8 @@ from fedgroup.errors import InvalidInput, LedgerUnavailable
 from fedgroup.live.desk import Desk
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.replies import MOMENT_S
-from fedgroup.messages import RangeQuery
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.transport.codec import decode, encode
@@ -238,7 +238,7 @@ def outdated(der: bytes) -> Any:
 def test_an_answer_that_cannot_be_kept_is_given_all_the_same(city: Callable[..., Any]) -> None:
     async def story() -> None:
         async with city(3) as here:
-            here.provider._store = Full(here.state)
+            here.provider.store = Full(here.state)
             answer = await here.provider.ask(QUERY, method="dp")
             assert answer.heard == 3
             assert not (await here.provider.ask(QUERY, method="dp")).stored

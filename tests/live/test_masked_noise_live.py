@@ -12,7 +12,7 @@ from scipy import stats
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.live.running import running_provider
-from fedgroup.messages import Answer
+from fedgroup.questions.answers import Answer
 
 EPSILON = Epsilon.of(0.5)
 ROUNDS, AT_ONCE = 500, 20

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Ask, Leave
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 from fedgroup.transport.topics import PROVIDER
 

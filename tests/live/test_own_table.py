@@ -9,7 +9,7 @@ import pytest
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.running import open_silo
-from fedgroup.messages import Measure, RangeQuery
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, PublicMap
 
 MAP = PublicMap(Box(0, 0, 10, 10))

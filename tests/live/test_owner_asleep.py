@@ -12,8 +12,7 @@ from live_world import PATIENCE_S, PRECISE, World, count, until
 
 from driven_time import DrivenLoop, in_driven_time
 from fedgroup.live.running import running_provider
-from fedgroup.transport.inbox import Inbox
-from fedgroup.transport.pulse import BEAT_S
+from fedgroup.transport.inbox import BEAT_S, Inbox
 
 
 async def stop(pid: int) -> None:

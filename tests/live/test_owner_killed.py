@@ -12,8 +12,8 @@ from live_world import PRECISE, World, count, require_right, until
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard
 from fedgroup.live.running import RunningProvider, running_provider
-from fedgroup.messages import Answer
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions.answers import Answer
 
 SETUP = Epsilon.of(20)
 ALONE = [("dp", f"Ask {moment}") for moment in ("received", "charged", "made", "kept", "sending", "sent")]

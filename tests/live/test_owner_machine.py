@@ -21,7 +21,6 @@ from live_faults import kind_of
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import SiloUnavailable
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Ask, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
 from fedgroup.messages.live import FromOwner
 from fedgroup.messages.said import Accepted, Letter, Revealed
@@ -32,6 +31,7 @@ from fedgroup.owner.node import PROVIDER, OwnerNode
 from fedgroup.owner.policy import Policy
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.mask_graph import commitment
 from fedgroup.space import Box, Circle, Grid, PublicMap
 from fedgroup.storage.owner_ledger import OwnerLedger

@@ -11,7 +11,7 @@ import pytest
 from live_world import PLACE, PRECISE, World, require_right, until_all_are_here
 
 from fedgroup.errors import FedgroupError, LedgerUnavailable
-from fedgroup.messages import Answer
+from fedgroup.questions.answers import Answer
 from fedgroup.service.client import AsyncClient, aconnect
 
 ACCOUNTS = [f"{step} {moment}" for step in ("begin", "keep", "finish") for moment in ("before", "after")]

@@ -11,9 +11,9 @@ from live_world import PATIENCE_S
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard, refusals_in_words
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.said import REASONS
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 
 QUERY = RangeQuery("count", Circle(5, 5, 3.2), Epsilon.of(1))

@@ -22,7 +22,7 @@ from fedgroup.live import ledgers
 from fedgroup.live.config import OwnerConfig, ProviderConfig, read_config
 from fedgroup.live.ledgers import take_restored
 from fedgroup.live.running import running_owners, running_provider
-from fedgroup.live.trial import Trial, make_trial
+from fedgroup.live.trial import TrialCity, make_trial
 from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.storage.sole_use import AlreadyRunning
@@ -32,16 +32,16 @@ HERE = f"already running as process {os.getpid()}"
 
 
 @pytest.fixture
-def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
+def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialCity:
     monkeypatch.setattr(ledgers, "PATIENCE_S", 0.3)
     return make_trial(tmp_path / "trial", owners=2, seed=1)
 
 
-def configs(trial: Trial) -> list[OwnerConfig]:
+def configs(trial: TrialCity) -> list[OwnerConfig]:
     return [read_config(file, OwnerConfig) for file in trial.owners]
 
 
-def test_a_second_provider_is_refused_and_users_can_be_added_meanwhile(trial: Trial) -> None:
+def test_a_second_provider_is_refused_and_users_can_be_added_meanwhile(trial: TrialCity) -> None:
     config = read_config(trial.provider, ProviderConfig)
 
     async def story() -> None:
@@ -58,7 +58,7 @@ def test_a_second_provider_is_refused_and_users_can_be_added_meanwhile(trial: Tr
     asyncio.run(story())
 
 
-def test_an_owner_that_runs_already_is_refused_also_among_others(trial: Trial) -> None:
+def test_an_owner_that_runs_already_is_refused_also_among_others(trial: TrialCity) -> None:
     first, second = configs(trial)
 
     async def story() -> None:
@@ -78,7 +78,7 @@ def test_an_owner_that_runs_already_is_refused_also_among_others(trial: Trial) -
     asyncio.run(story())
 
 
-def test_a_copy_of_a_ledger_is_not_used_beside_it_with_the_same_keys(trial: Trial) -> None:
+def test_a_copy_of_a_ledger_is_not_used_beside_it_with_the_same_keys(trial: TrialCity) -> None:
     first = configs(trial)[0]
     copy = replace(first, ledger=replace(first.ledger, file=f"{first.ledger.file}-copy"))
 
@@ -110,7 +110,7 @@ def attempts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return tried
 
 
-def test_an_owner_waits_for_the_one_before_it_to_end(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_owner_waits_for_the_one_before_it_to_end(trial: TrialCity, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledgers, "PATIENCE_S", PATIENCE_S)
     config = configs(trial)[0]
 
@@ -132,7 +132,7 @@ def test_an_owner_waits_for_the_one_before_it_to_end(trial: Trial, monkeypatch: 
     asyncio.run(story())
 
 
-def test_a_start_that_fails_leaves_no_lock_behind(trial: Trial) -> None:
+def test_a_start_that_fails_leaves_no_lock_behind(trial: TrialCity) -> None:
     config = configs(trial)[0]
     records = Path(config.silo["path"])
 
@@ -148,7 +148,7 @@ def test_a_start_that_fails_leaves_no_lock_behind(trial: Trial) -> None:
     asyncio.run(story())
 
 
-def test_without_its_ledger_an_owner_makes_no_file(trial: Trial) -> None:
+def test_without_its_ledger_an_owner_makes_no_file(trial: TrialCity) -> None:
     config = configs(trial)[0]
 
     async def story() -> None:

@@ -12,10 +12,11 @@ from live_world import until
 from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.live.desk import Desk
-from fedgroup.messages import OwnersLeft, RangeQuery
 from fedgroup.messages.asked import Balance
 from fedgroup.messages.said import Left
 from fedgroup.owner.node import PROVIDER
+from fedgroup.questions.answers import OwnersLeft
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 from fedgroup.transport.codec import decode
 

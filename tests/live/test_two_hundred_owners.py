@@ -16,7 +16,7 @@ from pathlib import Path
 from live_world import PLACE, World, until_all_are_here
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import Answer
+from fedgroup.questions.answers import Answer
 from fedgroup.service.client import AsyncClient, aconnect
 
 OWNERS, USERS, PROCESSES = 200, 20, 4

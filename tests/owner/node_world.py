@@ -9,7 +9,6 @@ import numpy as np
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import SiloUnavailable
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Ask, Offer, Reveal, Seal
 from fedgroup.messages.live import FromOwner, ToOwner
 from fedgroup.messages.said import (
@@ -18,6 +17,7 @@ from fedgroup.messages.said import (
 )  # fmt: skip
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.owner.node import PROVIDER, OwnerNode
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Box, Circle, Grid, PublicMap
 from fedgroup.storage.owner_ledger import OwnerLedger
 from owner_keys import Keys

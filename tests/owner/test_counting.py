@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from fedgroup.epsilon import NOTHING
 from fedgroup.errors import InvalidInput, InvalidQuery
-from fedgroup.messages import Kind, Measure, RangeQuery
 from fedgroup.owner.counting import contributing, count_vectors, partial_answers, sum_by, whole_units
 from fedgroup.owner.records import Records
 from fedgroup.owner.times import NO_TIME
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, Polygon, PublicMap, Range, Rectangle
 
 MAP = PublicMap(Box(0, 0, 8, 8))
@@ -141,7 +141,7 @@ def test_a_time_window_needs_a_time_column() -> None:
 
 
 @pytest.mark.parametrize("kind", ["sum", "avg"])
-def test_an_unknown_attribute_cannot_be_summed(kind: Kind) -> None:
+def test_an_unknown_attribute_cannot_be_summed(kind: str) -> None:
     query = RangeQuery(kind, Circle(1, 1, 1), NOTHING, Measure("tip", 5))
     with pytest.raises(InvalidInput, match="no numeric column 'tip'"):
         partial_answers(table([(1, 2, 2, 0)]), query, MAP)

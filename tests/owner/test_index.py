@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from fedgroup.epsilon import NOTHING
 from fedgroup.errors import InvalidInput, InvalidQuery
-from fedgroup.messages import Measure, RangeQuery
 from fedgroup.owner.counting import contributing, partial_answers, sum_by
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.range_scan import rows_of
 from fedgroup.owner.records import Records
 from fedgroup.owner.times import NO_TIME
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, MultiPolygon, Polygon, PublicMap, Range, Rectangle
 
 PLANE = PublicMap(Box(0, 0, 8, 8))

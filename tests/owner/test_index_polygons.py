@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedgroup.epsilon import NOTHING
-from fedgroup.messages import RangeQuery
 from fedgroup.owner.counting import contributing, partial_answers, sum_by
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Box, MultiPolygon, Polygon, PublicMap
 from fedgroup.space.ranges import Point
 

@@ -14,7 +14,6 @@ from node_world import MAP, WIRE, FakeSilo, Owner, ask
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.messages import Measure, RangeQuery
 from fedgroup.messages.asked import Agreed, Ask, Check, Describe, Go, Offer, Relay
 from fedgroup.messages.live import ToOwner
 from fedgroup.messages.said import (
@@ -29,6 +28,7 @@ from fedgroup.owner.policy import Policy
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.noise import SeededNoise
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Circle, Rectangle
 from fedgroup.storage.owner_ledger import OwnerLedger
 from owner_keys import Keys, believed

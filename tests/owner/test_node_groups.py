@@ -11,7 +11,6 @@ from node_world import EVERYONE, WORD, FakeSilo, Owner, ask, grouped
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import ProtocolViolation
-from fedgroup.messages import Measure, RangeQuery
 from fedgroup.messages.asked import Ask, Check, Describe, Go, Leave, Offer, Reveal, Seal
 from fedgroup.messages.said import (
     Accepted,
@@ -25,6 +24,7 @@ from fedgroup.messages.said import (
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.owner.node import PROVIDER
 from fedgroup.owner.policy import Policy
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Circle
 from owner_keys import Card, believed
 

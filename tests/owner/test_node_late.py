@@ -10,10 +10,10 @@ from node_world import FakeSilo, Owner, ask, grouped
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import ProtocolViolation
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Go
 from fedgroup.messages.said import Letter, Masked, Noisy, Ready, Refused
 from fedgroup.owner.node import PROVIDER
+from fedgroup.questions.query import RangeQuery
 from owner_keys import believed
 
 ROUND = b"r" * 16

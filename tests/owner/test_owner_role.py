@@ -10,12 +10,13 @@ import pytest
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput
-from fedgroup.messages import Measure, Partition, RangeQuery
+from fedgroup.messages import Partition
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import AnswerTerms, DataOwners
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.noise import SeededNoise
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, PublicMap, Rectangle
 from fedgroup.storage.memory import MemoryLedger
 

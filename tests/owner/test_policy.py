@@ -6,9 +6,9 @@ import pytest
 
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Describe, Offer
 from fedgroup.owner.policy import Policy
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Box, Circle, MultiPolygon, Polygon, PublicMap, Rectangle
 
 PLANE = PublicMap(Box(0, 0, 10, 10))

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedgroup.errors import InvalidInput
-from fedgroup.owner.times import NO_TIME, as_instant, as_times
+from fedgroup.owner.times import NO_TIME, as_times
+from fedgroup.questions.instants import as_instant
 
 MOMENT = 1_267_430_400_000_000  # 2010-03-01T08:00 UTC
 

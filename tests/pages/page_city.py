@@ -28,10 +28,10 @@ from service_city import City, FragileSilo, open_city
 
 from fedgroup.data.synthetic import synthesize
 from fedgroup.epsilon import Epsilon
-from fedgroup.experiments.examples import example_city
-from fedgroup.messages import RangeQuery
+from fedgroup.lab.experiments.examples import example_city
 from fedgroup.owner.records import Records
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions.query import RangeQuery
 from fedgroup.service.app import create_app
 from fedgroup.service.pages.mounting import MOUNT, PageSettings, add_pages
 from fedgroup.service.serving import served

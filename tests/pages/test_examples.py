@@ -9,8 +9,17 @@ import threading
 
 import pytest
 
-from fedgroup.experiments.examples import AREA, EPSILON, METHODS, OWNERS, SETUP_EPSILON, city, exact_count, example_city
 from fedgroup.federation import Federation
+from fedgroup.lab.experiments.examples import (
+    AREA,
+    EPSILON,
+    METHODS,
+    OWNERS,
+    SETUP_EPSILON,
+    city,
+    exact_count,
+    example_city,
+)
 from fedgroup.service.pages.examples import MOST_WAITING, PER_MINUTE, Example, ExampleCity, ExampleRuns
 from fedgroup.service.problems import Problem
 from fixed_noise import fixed_keys
@@ -72,7 +81,7 @@ def test_a_run_costs_its_own_city_only(monkeypatch):
 
 def test_what_serves_them_does_not_load_evaluation():
     words = (
-        "import sys\nfrom fedgroup.experiments.examples import example_city\n"
+        "import sys\nfrom fedgroup.lab.experiments.examples import example_city\n"
         "[run() for run in example_city().run.values()]\n"
         "print([name for name in sys.modules if name.startswith('fedgroup.evaluation')])"
     )

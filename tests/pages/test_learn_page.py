@@ -10,8 +10,8 @@ import pytest
 from page_steps import sign_in
 from playwright.sync_api import expect
 
-from fedgroup.experiments.examples import METHODS, exact_count
-from fedgroup.experiments.trial import PAPER_TRUTH
+from fedgroup.lab.experiments.examples import METHODS, exact_count
+from fedgroup.lab.experiments.trial import PAPER_TRUTH
 from fedgroup.service.pages.learn import TRUST
 
 README = Path(__file__).parents[2] / "README.md"

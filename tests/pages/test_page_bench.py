@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedgroup.bench import page
+from fedgroup.lab.bench import page
 
 
 def test_questions_are_timed_while_maps_and_pages_about_the_federation_are_open(monkeypatch):

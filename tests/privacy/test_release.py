@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import Measure, RangeQuery
 from fedgroup.privacy import release
 from fedgroup.privacy.noise import SeededNoise
 from fedgroup.privacy.release import Disclosed, disclose_to_leader, release_sum, release_vectors, scales_of
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, Grid
 
 GRID = Grid(Box(0, 0, 1, 1), 10, 10)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.messages import Measure, RangeQuery
 from fedgroup.owner.counting import contributing, count_vectors, partial_answers
 from fedgroup.owner.records import Records
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, Grid, PublicMap
 
 MAP = PublicMap(Box(0, 0, 10, 10))

@@ -14,7 +14,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.messages import NoisyVectors
 from fedgroup.provider import graph as module
 from fedgroup.provider.graph import EdgeBlock, SimilarityGraph
-from fedgroup.provider.similarity import Estimate, kept_cells, noisy_graph
+from fedgroup.provider.similarity import kept_cells, noisy_graph
 from fedgroup.space import Box, Grid
 
 OWNERS = 3_000
@@ -40,7 +40,7 @@ def many_owners() -> NoisyVectors:
 
 @pytest.mark.parametrize("estimate", ["thresholded", "raw"])
 @pytest.mark.parametrize("threshold", [0.0, 0.5, 0.8])
-def test_every_pair_of_many_owners_follows_the_rule(estimate: Estimate, threshold: float) -> None:
+def test_every_pair_of_many_owners_follows_the_rule(estimate: str, threshold: float) -> None:
     vectors = many_owners()
     values = kept_cells(vectors, 0.1).toarray() if estimate == "thresholded" else vectors.values.astype(np.int64)
     squares = (values**2).sum(axis=1).astype(np.float64)

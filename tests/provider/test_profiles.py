@@ -14,8 +14,7 @@ from fedgroup.evaluation.shares import judge
 from fedgroup.messages import NoisyVectors
 from fedgroup.privacy.noise import SeededNoise
 from fedgroup.provider.grouping.limits import Limits
-from fedgroup.provider.placing import likely_cells
-from fedgroup.provider.profiles import belonging, profiles_of
+from fedgroup.provider.placing import belonging, likely_cells, profiles_of
 from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.space import Box, PublicMap

@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 from fedgroup.errors import InvalidInput
 from fedgroup.messages import Partition
-from fedgroup.secure.cohorts import cohort_labels
+from fedgroup.secure.mask_graph import cohort_labels
 
 FALSE_ALARM = 1e-6
 """The chance that a right implementation fails a statistical test, were its seeds not fixed."""

@@ -13,8 +13,8 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
-from fedgroup.federation.methods import COHORT_SIZE
 from fedgroup.privacy.keystream import Keystream
+from fedgroup.questions.methods import COHORT_SIZE
 from fedgroup.secure.mask_graph import (
     ALL_PAIRS,
     commitment,

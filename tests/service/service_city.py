@@ -15,15 +15,15 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import SiloUnavailable
 from fedgroup.live.desk import Desk
 from fedgroup.live.flushing import Flushing
-from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
+from fedgroup.live.running import run_owner
 from fedgroup.live.settings import LiveSettings
-from fedgroup.messages import RangeQuery
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.records import Records
 from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import Box, PublicMap
 from fedgroup.storage.owner_ledger import OwnerLedger
@@ -73,14 +73,18 @@ class City:
     folder: Path
     owners: dict[str, Owner] = field(default_factory=dict)
 
-    def add(self, name: str, where: float, *, cap: float) -> None:
+    def add(self, name: str, where: float, *, cap: float, comparisons: int = 0) -> None:
         rng = np.random.default_rng(len(self.owners))
         x, y = (np.clip(rng.normal(where, 0.4, RECORDS), 0, 9.99) for _ in "xy")
         records = Records(np.zeros(RECORDS, dtype=np.int64), x, y, attributes={"fare": np.full(RECORDS, FARE)})
         silo, keys, ledger = FragileSilo(records, MAP), Keys(name), OwnerLedger(self.folder / f"{name}.db")
         ledger.set_cap(Epsilon.of(cap))
         policy = Policy(
-            modes=("trusted", "masked"), trusted_with=("*",), highest_epsilon=Epsilon.of(50), fewest_members=2
+            modes=("trusted", "masked"),
+            trusted_with=("*",),
+            highest_epsilon=Epsilon.of(50),
+            fewest_members=2,
+            comparisons=comparisons,
         )
         node = OwnerNode(
             keys, silo, public_map=MAP, protection=Protection(), policy=policy, ledger=ledger, noise=fixed_noise(name),
@@ -125,7 +129,14 @@ async def ended(task: asyncio.Task[None]) -> None:
 
 @asynccontextmanager
 async def open_city(
-    folder: Path, owners: int, *, seconds: float = PATIENCE_S, dropouts: float = 0.1, cap: float = 1e4, **told: Any
+    folder: Path,
+    owners: int,
+    *,
+    seconds: float = PATIENCE_S,
+    dropouts: float = 0.1,
+    cap: float = 1e4,
+    comparisons: int = 0,
+    **told: Any,
 ) -> AsyncIterator[City]:
     """Run a federation while the context lasts; `told` are attributes, times and the usual grouping."""
     hub, state = MemoryHub(), ProviderState(folder / "provider.db")
@@ -137,7 +148,7 @@ async def open_city(
         stack.push_async_callback(ended, asyncio.create_task(desk.listen()))
         city = City(LiveProvider(desk, settings, store=state), hub, state, folder)
         for i in range(owners):
-            city.add(f"owner-{i}", 3 if i % 2 else 7, cap=cap)
+            city.add(f"owner-{i}", 3 if i % 2 else 7, cap=cap, comparisons=comparisons)
             stack.callback(city.owners[f"owner-{i}"].ledger.close)
             stack.push_async_callback(ended, city.owners[f"owner-{i}"].task)
         assert await desk.until_present(owners, PATIENCE_S)

@@ -19,7 +19,7 @@ from fedgroup.errors import InvalidInput
 from fedgroup.identity import Authority, Trust
 from fedgroup.identity.own import write_answer, write_request
 from fedgroup.service.accepting import Accepting
-from fedgroup.service.callers import Callers, Limits, place_of
+from fedgroup.service.callers import CallerLimits, HttpCallers, place_of
 from fedgroup.service.serving import served
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -74,7 +74,10 @@ def application() -> FastAPI:
 @pytest.mark.parametrize("said", [b"", b"G", HEALTH], ids=["nothing", "a letter", "no end"])
 def test_a_head_that_is_not_whole_in_time_ends_its_connection(said: bytes) -> None:
     async def story() -> None:
-        async with served(application(), limits=Limits(head_s=0.05, idle_s=NEVER_S)) as url, called(url, said) as slow:
+        async with (
+            served(application(), limits=CallerLimits(head_s=0.05, idle_s=NEVER_S)) as url,
+            called(url, said) as slow,
+        ):
             assert await is_over(slow)
 
     run(story)
@@ -82,7 +85,7 @@ def test_a_head_that_is_not_whole_in_time_ends_its_connection(said: bytes) -> No
 
 def test_a_second_head_has_no_more_time_than_the_first() -> None:
     async def story() -> None:
-        async with served(application(), limits=Limits(head_s=0.5, idle_s=NEVER_S)) as url, called(url) as slow:
+        async with served(application(), limits=CallerLimits(head_s=0.5, idle_s=NEVER_S)) as url, called(url) as slow:
             assert await status(slow, HEALTH + b"\r\n") == 200
             slow[1].write(b"GET /hea")
             assert await is_over(slow)
@@ -92,7 +95,7 @@ def test_a_second_head_has_no_more_time_than_the_first() -> None:
 
 def test_a_connection_that_pauses_too_long_is_closed() -> None:
     async def story() -> None:
-        async with served(application(), limits=Limits(head_s=NEVER_S, idle_s=0.05)) as url, called(url) as idle:
+        async with served(application(), limits=CallerLimits(head_s=NEVER_S, idle_s=0.05)) as url, called(url) as idle:
             assert await status(idle, HEALTH + b"\r\n") == 200
             assert await is_over(idle)
 
@@ -106,7 +109,7 @@ def test_who_does_not_shake_hands_in_time_is_shown_out(tmp_path: Path) -> None:
     files = {"certificate": tmp_path / "provider" / "certificate.pem", "key": tmp_path / "provider" / "tls.key"}
 
     async def story() -> None:
-        async with served(application(), limits=Limits(head_s=0.05), **files) as url, called(url) as silent:
+        async with served(application(), limits=CallerLimits(head_s=0.05), **files) as url, called(url) as silent:
             assert await is_over(silent)
 
     run(story)
@@ -115,7 +118,10 @@ def test_who_does_not_shake_hands_in_time_is_shown_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("begun", [HEALTH + b"X: ", HEALTH + b"Content-Length: 9000\r\n\r\n"], ids=["head", "old body"])
 def test_what_dribbles_in_gets_no_more_time(begun: bytes) -> None:
     async def story() -> None:
-        async with served(application(), limits=Limits(head_s=0.3, idle_s=NEVER_S)) as url, called(url, begun) as slow:
+        async with (
+            served(application(), limits=CallerLimits(head_s=0.3, idle_s=NEVER_S)) as url,
+            called(url, begun) as slow,
+        ):
             if begun.endswith(b"\r\n"):
                 assert await status(slow, b"") == 200
             while not slow[0].at_eof():
@@ -144,7 +150,7 @@ def test_a_websocket_and_a_long_answer_have_all_the_time_they_need() -> None:
         return {"ok": True}
 
     async def story() -> None:
-        limits = Limits(head_s=0.3, idle_s=NEVER_S)
+        limits = CallerLimits(head_s=0.3, idle_s=NEVER_S)
         async with served(app, pages=True, limits=limits) as url, called(url) as patient:
             answer = asyncio.create_task(status(patient, b"GET /long HTTP/1.1\r\nHost: here\r\n\r\n"))
             async with connect(f"ws{url[4:]}/echo") as socket, called(url) as slow:
@@ -161,7 +167,7 @@ def test_a_websocket_and_a_long_answer_have_all_the_time_they_need() -> None:
 
 
 def test_slow_strangers_give_way_to_whoever_comes_the_oldest_first() -> None:
-    limits = Limits(head_s=NEVER_S, idle_s=NEVER_S, most=50, most_strangers=5)
+    limits = CallerLimits(head_s=NEVER_S, idle_s=NEVER_S, most=50, most_strangers=5)
 
     async def story() -> None:
         async with served(application(), limits=limits) as url, AsyncExitStack() as stack:
@@ -176,7 +182,7 @@ def test_slow_strangers_give_way_to_whoever_comes_the_oldest_first() -> None:
 
 
 def test_who_showed_a_token_gives_way_to_no_stranger(service: Callable[..., Any]) -> None:
-    limits = Limits(head_s=NEVER_S, idle_s=NEVER_S, most=50, most_strangers=2)
+    limits = CallerLimits(head_s=NEVER_S, idle_s=NEVER_S, most=50, most_strangers=2)
 
     async def story() -> None:
         async with service(1) as here, served(here.app, limits=limits) as url, AsyncExitStack() as stack:
@@ -198,7 +204,7 @@ class Fakes:
 
     def __init__(self, **limits: Any) -> None:
         self.now = 0.0
-        self.callers = Callers(Limits(**limits), clock=self.tick)
+        self.callers = HttpCallers(CallerLimits(**limits), clock=self.tick)
 
     def tick(self) -> float:
         self.now += 1
@@ -253,15 +259,15 @@ def test_callers_who_left_take_no_place() -> None:
 
 
 def test_half_of_the_files_are_left_for_others() -> None:
-    assert Limits().within(1 << 20) == Limits()
-    few = Limits().within(256)
+    assert CallerLimits().within(1 << 20) == CallerLimits()
+    few = CallerLimits().within(256)
     assert (few.most, few.most_strangers) == (128, 64)
 
 
 @pytest.mark.parametrize("said", [{"head_s": 0}, {"idle_s": -1}, {"most": 0}, {"proxies": ("nobody",)}])
 def test_limits_that_make_no_sense_are_refused(said: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
-        Limits(**said)
+        CallerLimits(**said)
 
 
 # --- when files run out -----------------------------------------------------------------------------------------------

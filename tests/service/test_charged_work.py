@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from service_city import PATIENCE_S
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, TooFewHeard
-from fedgroup.service.charged_work import ChargedWork, Order
+from fedgroup.service.charged_work import ChargedWork, Order, Work
 from fedgroup.service.problems import Problem
 from fedgroup.service.turns import Turns
 from fedgroup.storage.provider_state import ProviderState
@@ -29,25 +30,15 @@ def state(tmp_path: Path) -> Iterator[ProviderState]:
     found.close()
 
 
-async def nothing_there() -> None:
-    return None
-
-
 async def done(_: Any) -> dict[str, Any]:
     return {"done": True}
 
 
 def test_owners_that_leave_while_an_earlier_answer_is_looked_for_cost_the_user_nothing(state: ProviderState) -> None:
-    here = [True]
-
-    def require_possible() -> None:
-        if not here[0]:
-            raise TooFewHeard(heard=0, needed=1)
-
     async def looked_for() -> None:
-        here[0] = False
+        raise TooFewHeard(heard=0, needed=1)
 
-    order = Order({"a": 1}, PRICE, done, require_possible, looked_for)
+    order = Order({"a": 1}, PRICE, lambda: nullcontext(Work(done, looked_for)))
     with pytest.raises(Problem) as told:
         asyncio.run(ChargedWork(state, Turns(lambda: 4)).run("rich", order, key=None))
     assert (told.value.kind, told.value.facts["charged"]) == ("too-few-heard", False)
@@ -62,9 +53,9 @@ def test_users_that_cannot_pay_leave_room_for_those_who_can(state: ProviderState
             looking[0] += 1
             await go_on.wait()
 
-        order = Order({"a": 1}, PRICE, done, lambda: None, looked_for_long)
+        order = Order({"a": 1}, PRICE, lambda: nullcontext(Work(done, looked_for_long)))
         poor = [asyncio.create_task(work.run("poor", order, key=None)) for _ in range(64)]
-        rich = Order({"b": 1}, PRICE, done, lambda: None, nothing_there)
+        rich = Order({"b": 1}, PRICE, lambda: nullcontext(Work(done)))
         answered = await asyncio.wait_for(work.run("rich", rich, key=None), PATIENCE_S)
         assert answered.answer == {"done": True}
         assert looking[0] <= 2
@@ -80,7 +71,7 @@ def test_those_who_cannot_pay_still_get_what_is_there_already(state: ProviderSta
     async def there() -> dict[str, Any]:
         return {"found": True}
 
-    order = Order({"a": 1}, PRICE, done, lambda: None, there)
+    order = Order({"a": 1}, PRICE, lambda: nullcontext(Work(done, there)))
     answered = asyncio.run(ChargedWork(state, Turns(lambda: 4)).run("poor", order, key=None))
     assert answered.answer == {"found": True}
     assert state.user("poor").spent == Epsilon(0)

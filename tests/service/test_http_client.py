@@ -15,10 +15,10 @@ import pytest
 import fedgroup as fg
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import ServiceUnavailable, TooFewHeard
-from fedgroup.messages import Expectation
+from fedgroup.questions.answers import Expectation
 from fedgroup.service import client as client_module
-from fedgroup.service.asked import PlanAsked
 from fedgroup.service.calls import PlanDetails, question_call
+from fedgroup.service.requests import PlanAsked
 from fedgroup.service.serving import served
 
 Running = Callable[..., Any]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from driven_time import in_driven_time
-from fedgroup.cli.answers import _FIELDS
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery
-from fedgroup.live.provider import METHODS, LiveSettings
-from fedgroup.messages import RangeQuery
+from fedgroup.live.provider import LiveSettings
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.service.asked import QuestionAsked, range_query
+from fedgroup.questions.answers import PrivateAnswer
+from fedgroup.questions.methods import PRIVATE
+from fedgroup.questions.query import RangeQuery
+from fedgroup.service.requests import QuestionAsked, range_query
 from fedgroup.space import Box, Circle, PublicMap, Rectangle
 
 Service = Callable[..., Any]
@@ -62,7 +64,7 @@ def test_a_reply_holds_what_the_command_prints_and_an_id(service: Service, quest
     async def story() -> None:
         async with service(4) as here, here.client() as ann:
             reply = (await ann.post("/v1/queries", json=question)).json()
-            assert set(reply) == {*_FIELDS, "id"}
+            assert set(reply) == {*(each.name for each in fields(PrivateAnswer)), "id"}
             assert (reply["heard"], reply["missing"], reply["private"], reply["charged"]) == (4, 0, True, 1)
             assert "asked by ann" in here.city.owners["owner-0"].ledger.entries()[-1].question
 
@@ -76,8 +78,9 @@ def test_a_dry_run_tells_the_error_to_expect_and_spends_nothing(service: Service
                 asked = question | {"method": method, "dry_run": True, "epsilon": 0.3}
                 told = (await ann.post("/v1/queries", json=asked)).json()
                 query = RangeQuery("count", Circle(5, 5, 3.2), Epsilon.of(0.3))
-                expected = await here.city.provider.expect(query, method=method)
-                assert told["errors"]["count"]["half_width"] == expected["count"].half_width
+                async with here.city.provider.question(query, method=method) as asked:
+                    expected = await asked.expect(left=Epsilon.of(2))
+                assert told["errors"]["count"]["half_width"] == expected.errors["count"].half_width
                 assert told["noises"] == pytest.approx(noises)
                 assert (told["left"], told["affordable"], told["charge"]) == (2, True, 0.3)
             dear = await ann.post("/v1/queries", json=question | {"dry_run": True, "epsilon": 2.1})
@@ -242,4 +245,4 @@ def test_a_rectangle_in_degrees_crosses_the_antimeridian_where_that_is_said() ->
 
 def test_the_methods_are_those_of_the_provider() -> None:
     (choices, _none) = QuestionAsked.model_json_schema()["properties"]["method"]["anyOf"]
-    assert tuple(choices["enum"]) == METHODS
+    assert tuple(choices["enum"]) == PRIVATE

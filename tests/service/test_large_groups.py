@@ -12,8 +12,7 @@ import pytest
 from fedgroup.cli.main import main
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.live.config import GroupingTable
-from fedgroup.live.settings import LiveSettings
+from fedgroup.live.settings import LiveSettings, UsualGrouping
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.space import Box, PublicMap
 
@@ -87,7 +86,7 @@ def test_a_plan_of_groups_that_are_too_large_is_refused_before_anybody_is_charge
 
 
 def test_similar_owners_who_are_too_many_for_one_group_form_several(service: Service) -> None:
-    one_cell = GroupingTable(columns=1, rows=1, graph="topcell", leftovers="alone")
+    one_cell = UsualGrouping(columns=1, rows=1, graph="topcell", leftovers="alone")
 
     async def story() -> None:
         async with service(10, mpc_most=4, grouping=one_cell) as here, here.client("op") as operator:

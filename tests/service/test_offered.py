@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.live.config import GroupingTable
+from fedgroup.live.settings import UsualGrouping
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.service.asked import PlanAsked, grid_of, grouping_settings
+from fedgroup.service.requests import PlanAsked, grid_of, grouping_settings
 
 Service = Callable[..., Any]
 SUM = {"kind": "sum", "circle": {"x": 5, "y": 5, "radius": 3.2}, "epsilon": 1, "clip": 4, "method": "dp"}
@@ -71,7 +71,7 @@ def test_a_time_window_where_there_are_no_times_is_refused(service: Service, que
 
 
 def test_a_plan_takes_what_it_does_not_say_from_the_providers_file() -> None:
-    usual, bare = GroupingTable(columns=3, rows=4, graph="noisy", leftovers="alone"), PlanAsked(epsilon=1)
+    usual, bare = UsualGrouping(columns=3, rows=4, graph="noisy", leftovers="alone"), PlanAsked(epsilon=1)
     assert grid_of(bare, usual) == (3, 4)
     found = grouping_settings(bare, usual, Protection())
     assert (found.graph, found.leftovers) == ("noisy", "alone")
@@ -84,7 +84,7 @@ def test_an_operator_is_told_when_most_owners_are_alone(service: Service) -> Non
     lonely = {"epsilon": 20, "columns": 64, "rows": 64, "graph": "topcell", "leftovers": "alone"}
 
     async def story() -> None:
-        usual = GroupingTable(columns=2, rows=2, graph="topcell", leftovers="alone")
+        usual = UsualGrouping(columns=2, rows=2, graph="topcell", leftovers="alone")
         async with service(4, grouping=usual) as here, here.client("op") as operator:
             alone = (await operator.post("/v1/plans", json=lonely | {"largest": 1})).json()
             note = "4 of 4 owners are in no group: a coarser grid or a larger epsilon may help"

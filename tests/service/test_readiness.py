@@ -69,6 +69,18 @@ def test_a_key_can_be_asked_about(service: Service, question: dict[str, Any]) ->
     asyncio.run(story())
 
 
+def test_the_key_of_a_plan_tells_what_it_was_charged(service: Service) -> None:
+    async def story() -> None:
+        async with service(4) as here, here.client("op") as operator:
+            told = {"epsilon": 20.0, "columns": 2, "rows": 2}
+            await operator.post("/v1/plans", json=told, headers={"Idempotency-Key": "plan"})
+            found = (await operator.get("/v1/keys/plan")).json()
+            assert (found["state"], found["epsilon"], found["answer"]) == ("answered", 20.0, None)
+            assert found["request"]["plan"]["epsilon"] == 20.0
+
+    asyncio.run(story())
+
+
 def test_operators_see_who_is_away_and_retire_it(service: Service) -> None:
     async def story() -> None:
         async with service(3) as here, here.client("op") as operator, here.client() as ann:

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from fedgroup.bench.postgres_server import PostgresServer, postgres_server
+from fedgroup.lab.bench.postgres_server import PostgresServer, postgres_server
 
 
 @pytest.fixture(scope="session")

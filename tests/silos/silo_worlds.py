@@ -10,9 +10,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import Measure, RangeQuery
 from fedgroup.owner.counting import contributing, count_vectors, total_units
 from fedgroup.owner.records import Records
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, Polygon, PublicMap, Range, Rectangle
 from fedgroup.space.geodesy import geodesic_m
 

@@ -29,7 +29,7 @@ from silo_kinds import (
 from silo_worlds import NOON, PLANE, Row
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import RangeQuery
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:ibis")

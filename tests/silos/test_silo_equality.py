@@ -13,9 +13,10 @@ from silo_kinds import FILES, SERVED, Settings, fill_postgres, opened, postgres_
 from silo_worlds import EARTH, FIJI, NOON, PARIS, PLANE, Row, World, worlds
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import Measure, RangeQuery
 from fedgroup.owner import table_silo
-from fedgroup.silos import duck, postgres_packed, sqlite
+from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.silos import duck, sqlite
+from fedgroup.silos import postgres_table as postgres_packed
 from fedgroup.space import Circle
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:ibis")

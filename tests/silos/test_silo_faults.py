@@ -26,10 +26,10 @@ from silo_kinds import (
 )
 from silo_worlds import NOON, PLANE, Row
 
-from fedgroup.bench.postgres_server import postgres_server
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery, SiloUnavailable
-from fedgroup.messages import Measure, RangeQuery
+from fedgroup.lab.bench.postgres_server import postgres_server
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.silos import open_silo
 from fedgroup.space import Circle
 

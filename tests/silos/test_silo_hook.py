@@ -11,7 +11,7 @@ from silo_worlds import FIJI, NOON, PLANE, Row
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.messages import RangeQuery
+from fedgroup.questions.query import RangeQuery
 from fedgroup.silos import open_silo
 from fedgroup.silos.named_parameters import statement
 from fedgroup.space import Circle

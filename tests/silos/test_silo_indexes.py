@@ -14,8 +14,8 @@ from silo_kinds import Settings, opened, postgres_columns, postgres_points, sqli
 from silo_worlds import NOON, PARIS, Row
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import RangeQuery
-from fedgroup.silos.postgres_packed import packed_select
+from fedgroup.questions.query import RangeQuery
+from fedgroup.silos.postgres_table import packed_select
 from fedgroup.silos.select import select
 from fedgroup.silos.wanted import rows_of_question
 from fedgroup.space import Circle

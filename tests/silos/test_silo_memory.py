@@ -14,7 +14,7 @@ from silo_worlds import NOON, PLANE, Row
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, SiloUnavailable
-from fedgroup.messages import RangeQuery
+from fedgroup.questions.query import RangeQuery
 from fedgroup.silos import open_silo
 from fedgroup.silos.duck import DuckDatabase
 from fedgroup.space import Circle

@@ -19,7 +19,7 @@ from silo_worlds import NOON, PARIS, PLANE, Row
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.messages import Measure, RangeQuery
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.silos import open_silo
 from fedgroup.silos.settings import settings_of
 from fedgroup.space import Circle, Rectangle

@@ -10,8 +10,8 @@ from hypothesis import given
 from silo_worlds import EARTH, MAPS, PARIS, PLANE, World, worlds
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import RangeQuery
-from fedgroup.silos.wanted import Box, rows_of_domain, rows_of_question
+from fedgroup.questions.query import RangeQuery
+from fedgroup.silos.wanted import CoarseBox, rows_of_domain, rows_of_question
 from fedgroup.space import Circle, PublicMap, Rectangle
 
 
@@ -25,7 +25,7 @@ def test_boxes_are_apart_and_hold_every_record_that_counts(world: World) -> None
         assert sum(_holds(box, x, y) for box in boxes) == 1
 
 
-def _holds(box: Box, x: float, y: float) -> bool:
+def _holds(box: CoarseBox, x: float, y: float) -> bool:
     return box.west <= x <= box.east and box.south <= y <= box.north
 
 

@@ -1,12 +1,10 @@
-"""What the embedded broker adds to amqtt: a door that knows its clients, limits, and time limits."""
+"""The embedded broker in its loop: a door that knows its clients, limits, and time limits."""
 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import socket
 import ssl
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -18,7 +16,6 @@ from wire_parties import Ear
 
 from fedgroup.errors import InvalidInput
 from fedgroup.messages.said import Presence
-from fedgroup.transport import broker as module
 from fedgroup.transport import packets
 from fedgroup.transport.broker import EmbeddedBroker
 from fedgroup.transport.codec import encode
@@ -202,11 +199,3 @@ def test_a_port_that_is_taken_is_named(federation: Federation) -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         asyncio.run(journey(taken.getsockname()[1]))
-
-
-def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "amqtt"]:
-        monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, module.__name__)
-    with pytest.raises(InvalidInput, match=r"fedgroup\[live\]"):
-        importlib.import_module(module.__name__)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,3 +54,39 @@ def test_a_packet_that_is_too_long_is_refused_before_it_is_read(stream: bytes) -
 def test_other_published_packets_are_refused(first: int, body: bytes) -> None:
     with pytest.raises(ProtocolViolation):
         packets.published(first, body)
+
+
+@given(
+    st.text(max_size=20),
+    st.integers(0, 65_535),
+    st.none() | st.builds(Will, st.text(max_size=20), st.binary(max_size=99), st.booleans()),
+)
+def test_a_greeting_is_read_as_it_was_written(client: str, keepalive_s: int, will: Will | None) -> None:
+    ((first, body),) = packets.cut(bytearray(packets.connect(client, keepalive_s=keepalive_s, will=will)))
+    assert first == packets.GREETING
+    assert packets.greeting(body) == packets.Greeting(client, keepalive_s, clean=True, will=will)
+
+
+@given(st.lists(st.text(max_size=20), min_size=1, max_size=5), st.integers(1, 65_535))
+def test_filters_are_read_as_they_were_written(filters: list[str], number: int) -> None:
+    ((first, body),) = packets.cut(bytearray(packets.subscribe(filters, packet_id=number)))
+    assert (first, packets.subscribed(body)) == (packets.SUBSCRIBE, (number.to_bytes(2, "big"), filters))
+
+
+@given(st.binary(max_size=60))
+def test_any_body_is_read_or_refused(body: bytes) -> None:
+    for read in (packets.greeting, packets.subscribed, packets.unsubscribed):
+        with suppress(ProtocolViolation):
+            read(packets._SPEAKS + body if read is packets.greeting else body)
+
+
+def test_replies_are_those_of_the_standard() -> None:
+    assert packets.granted(b"\x00\x07", (0, packets.REFUSED_FILTER)) == bytes.fromhex("9004 0007 00 80")
+    assert packets.released(b"\x00\x07") == bytes.fromhex("b002 0007")
+
+
+def test_a_limit_of_ones_own_holds_before_a_packet_is_whole() -> None:
+    start = bytearray(packets.publish("a", bytes(200))[:3])
+    assert packets.cut_one(start, most=203) is None
+    with pytest.raises(ProtocolViolation):
+        packets.cut_one(start, most=202)

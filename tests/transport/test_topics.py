@@ -91,3 +91,15 @@ def test_filters_are_granted_word_for_word() -> None:
 )
 def test_whoever_is_neither_owner_nor_provider_may_do_nothing(role: str, name: str) -> None:
     assert access_of(CITY, role, name) is None
+
+
+@given(NAMES, NAMES)
+def test_a_topic_is_read_by_the_one_filter_that_is_granted_for_it(owner: str, other: str) -> None:
+    granted = [*access_of_provider(CITY).reads, *access_of_owner(CITY, owner).reads]
+    read = [CITY.say(other), CITY.presence(other), CITY.ask(owner), CITY.letter(owner, other)]
+    assert [CITY.filter_of(topic) for topic in read] == granted
+
+
+@pytest.mark.parametrize("topic", ["", "#", "fg/city/owner/ann", "fg/town/owner/ann/say", "fg/city/owner/ann/say/more"])
+def test_other_topics_are_read_by_nobody(topic: str) -> None:
+    assert CITY.filter_of(topic) is None

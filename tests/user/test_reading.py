@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import Kind, Measure, NoisyTotals, RangeQuery
+from fedgroup.messages import NoisyTotals
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Circle
 from fedgroup.user.role import expect, read
 
@@ -60,9 +61,7 @@ def test_an_average_over_few_noisy_records_explains_itself(count: int, said: str
 
 @pytest.mark.parametrize(("epsilon", "notes"), [(10, 0), (11, 1)])
 @pytest.mark.parametrize(("kind", "measure"), [("count", None), ("avg", FARE)])
-def test_a_reading_at_an_epsilon_above_10_says_so(
-    kind: Kind, measure: Measure | None, epsilon: int, notes: int
-) -> None:
+def test_a_reading_at_an_epsilon_above_10_says_so(kind: str, measure: Measure | None, epsilon: int, notes: int) -> None:
     reading = read(RangeQuery(kind, CIRCLE, Epsilon.of(epsilon), measure), totals(sum=500, count=500))
     assert len([note for note in reading.notes if "protects hardly anything" in note]) == notes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fedgroup as fg
-from fedgroup.user.trust import trust_in
+from fedgroup.questions.methods import trust_in
 
 METHODS = [
     ("dp", frozenset[str]()),

@@ -30,7 +30,7 @@ class ServiceOptions:
 
 
 @dataclass(frozen=True)
-class Access:
+class ServiceAccess:
     """Where to ask, as whom; the token does not print."""
 
     url: str
@@ -41,7 +41,7 @@ class Access:
         return f"Access({self.url!r}, <token>)"
 
 
-def find_access(options: ServiceOptions) -> Access:
+def find_access(options: ServiceOptions) -> ServiceAccess:
     """Return what the options say, else the environment, else the file of `fedgroup up`.
 
     A token from that file is sent to the address in it, and nowhere else.
@@ -52,11 +52,11 @@ def find_access(options: ServiceOptions) -> Access:
         token = given or os.environ.get("FEDGROUP_TOKEN")
         if not token:
             raise InvalidInput("a token is needed: --token-file FILE, or FEDGROUP_TOKEN")
-        return Access(url, token, options.ca)
+        return ServiceAccess(url, token, options.ca)
     found = _running_here()
     if found is None:
         raise InvalidInput("which federation? start one here with 'fedgroup up', or give --url URL --token-file FILE")
-    return Access(found.url, given or found.token, options.ca or found.ca)
+    return ServiceAccess(found.url, given or found.token, options.ca or found.ca)
 
 
 def _token_in(path: Path) -> str:
@@ -69,7 +69,7 @@ def _token_in(path: Path) -> str:
     return token
 
 
-def _running_here() -> Access | None:
+def _running_here() -> ServiceAccess | None:
     """Return the federation that runs in this folder, or in the nearest one above."""
     here = Path.cwd()
     path = next((each for folder in (here, *here.parents) if (each := folder / UP_FILE).is_file()), None)
@@ -78,7 +78,7 @@ def _running_here() -> Access | None:
     _require_own(path)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return Access(str(found["url"]), str(found["token"]), Path(found["ca"]) if found.get("ca") else None)
+        return ServiceAccess(str(found["url"]), str(found["token"]), Path(found["ca"]) if found.get("ca") else None)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         raise InvalidInput(f"{path} is not what 'fedgroup up' writes; start it again") from None
 

@@ -10,16 +10,10 @@ from fedgroup.epsilon import Epsilon, weak_notes
 
 if TYPE_CHECKING:
     from fedgroup.cli.options import TrialOptions
-    from fedgroup.messages import Answer, Expectation
+    from fedgroup.questions.answers import Answer, Expectation
 
 USUAL_NOTE = "records outside the domain are not counted"
 """It is true of every answer, and hides other notes where every answer is printed with it."""
-
-_FIELDS = (
-    "kind", "value", "interval", "confidence", "epsilon", "method", "in_group", "trust", "groups", "noises", "owners",
-    "heard", "missing", "private", "seconds", "stored", "charged", "asked_at", "notes", "refused", "absent",
-    "delta",
-)  # fmt: skip
 
 
 def say_answer(answer: Answer, trial: TrialOptions, *, as_json: bool, without: str | None = None) -> None:
@@ -30,8 +24,9 @@ def say_answer(answer: Answer, trial: TrialOptions, *, as_json: bool, without: s
     private = answer.private and trial.repeat is None
     values = () if trial.repeat is None else answer.values or (answer.value,)
     if as_json:
-        facts = asdict(answer)
-        shown = {name: facts[name] for name in _FIELDS} | {"private": private}
+        from fedgroup.questions.answers import answer_facts
+
+        shown = answer_facts(answer) | {"private": private}
         shown |= {"values": values} if values else {}
         shown |= _evaluated(answer, trial)
         print_json(shown)

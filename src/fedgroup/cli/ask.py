@@ -1,7 +1,8 @@
-"""`fedgroup ask count`, `sum` and `avg`: ask a federation that runs somewhere."""
+"""`fedgroup ask count`, `sum`, `avg`: ask a federation that runs somewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,10 +22,12 @@ from fedgroup.cli.options import (
 )
 from fedgroup.cli.output import working
 from fedgroup.cli.parsing import parse_range, parse_time
+from fedgroup.questions.kinds import either
+from fedgroup.questions.methods import PRIVATE
 
 if TYPE_CHECKING:
-    from fedgroup.messages import Kind
-    from fedgroup.service.calls import Details
+    from fedgroup.questions.kinds import Kind
+    from fedgroup.service.calls import AskDetails
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class PriceOptions:
         Name, option(PRIVACY, "--key", "idempotency key: the same question with the same key is charged once", "KEY")
     ] = None
     method: Annotated[
-        Name, option(HOW, "--method", "dp, fedgroup, cohorts or mpc; default: fedgroup if there is a plan", "NAME")
+        Name, option(HOW, "--method", f"{either(PRIVATE)}; default: fedgroup if there is a plan", "NAME")
     ] = None
 
 
@@ -60,25 +63,19 @@ class LiveQueryOptions:
     service: ServiceOptions
 
 
-@grouped
-def count(question: LiveQueryOptions, output: OutputOptions) -> None:
-    """Count the records in a range, privately, in a running federation."""
-    _ask("count", question, {}, as_json=output.json)
+def command(kind: Kind) -> Callable[..., None]:
+    """Return the command that asks a running federation questions of a kind."""
+
+    def ask(question: LiveQueryOptions, output: OutputOptions) -> None:
+        _ask(kind.name, question, {}, as_json=output.json)
+
+    def ask_measured(what: MeasureOptions, question: LiveQueryOptions, output: OutputOptions) -> None:
+        _ask(kind.name, question, asdict(what), as_json=output.json)
+
+    return grouped(ask_measured if kind.measured else ask, text=f"{kind.help}, in a running federation.")
 
 
-@grouped
-def sum_(what: MeasureOptions, question: LiveQueryOptions, output: OutputOptions) -> None:
-    """Sum an attribute over the records in a range, privately, in a running federation."""
-    _ask("sum", question, asdict(what), as_json=output.json)
-
-
-@grouped
-def avg(what: MeasureOptions, question: LiveQueryOptions, output: OutputOptions) -> None:
-    """Average an attribute over the records in a range, privately, in a running federation."""
-    _ask("avg", question, asdict(what), as_json=output.json)
-
-
-def _ask(kind: Kind, question: LiveQueryOptions, measure: dict[str, Any], *, as_json: bool) -> None:
+def _ask(kind: str, question: LiveQueryOptions, measure: dict[str, Any], *, as_json: bool) -> None:
     from fedgroup.service.client import connect
 
     access, where = find_access(question.service), question.where
@@ -95,9 +92,9 @@ def _ask(kind: Kind, question: LiveQueryOptions, measure: dict[str, Any], *, as_
         say_answer(answer, TrialOptions(), as_json=as_json, without=USUAL_NOTE)
 
 
-def _details(question: LiveQueryOptions, measure: dict[str, Any]) -> Details:
+def _details(question: LiveQueryOptions, measure: dict[str, Any]) -> AskDetails:
     where, price = question.where, question.price
-    details: Details = {
+    details: AskDetails = {
         "method": price.method,
         "since": parse_time(where.since),
         "until": parse_time(where.until),

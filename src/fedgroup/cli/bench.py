@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fedgroup.bench import NAMES, obstacle, run
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import OPTIONS, OutputOptions, argument, flag
 from fedgroup.cli.output import notice, number, print_json, print_table, result, working
 from fedgroup.errors import InvalidInput
+from fedgroup.lab.bench import NAMES, obstacle, run
 
 if TYPE_CHECKING:
-    from fedgroup.bench.measuring import Report
+    from fedgroup.lab.bench.measuring import Report
 
 _BESIDE = ("case", "ours_s", "reference", "reference_s", "ratio", "peak_mb")
 

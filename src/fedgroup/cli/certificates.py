@@ -17,7 +17,7 @@ from fedgroup.errors import InvalidInput
 if TYPE_CHECKING:
     from fedgroup.identity.authority import Authority
     from fedgroup.identity.certificate import Certificate
-    from fedgroup.identity.register import Entry
+    from fedgroup.identity.register import Registered
     from fedgroup.identity.requests import Request
 
 _PASSPHRASE = "FEDGROUP_CA_PASSPHRASE"  # noqa: S105 - a variable's name
@@ -206,7 +206,7 @@ def _given() -> str | None:
 # --- what is told -------------------------------------------------------------------------------------------------
 
 
-def _entries(folder: Path) -> list[Entry]:
+def _entries(folder: Path) -> list[Registered]:
     from fedgroup.identity.register import REGISTER_FILE, Register
 
     return Register(folder / REGISTER_FILE).entries()
@@ -227,7 +227,7 @@ def _own_row(folder: Path, known: Any) -> list[dict[str, str]]:
     return [_row(found, "valid")]
 
 
-def _row(entry: Entry | Certificate, state: str) -> dict[str, str]:
+def _row(entry: Registered | Certificate, state: str) -> dict[str, str]:
     return {
         "name": entry.name,
         "role": entry.role,

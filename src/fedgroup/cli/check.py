@@ -13,7 +13,7 @@ from fedgroup.cli.parsing import parse_domain
 from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from fedgroup.evaluation.checking import Check
+    from fedgroup.evaluation.checking import FileCheck
 
 WARNING = "FOR THE OWNER OF THESE RECORDS ONLY: all of this is exact and private; do not show it to others"
 
@@ -32,14 +32,14 @@ def check(data: DataOptions, output: OutputOptions) -> None:
         result.print(line)
 
 
-def _looked_at(data: DataOptions) -> Check:
+def _looked_at(data: DataOptions) -> FileCheck:
     from fedgroup.data.indexes import is_index
     from fedgroup.data.rosters import read_owner_list
-    from fedgroup.evaluation.checking import Wanted, check_file
+    from fedgroup.evaluation.checking import WantedColumns, check_file
 
     if is_index(data.data):
         raise InvalidInput(f"{data.data} is an index, which holds good records only; check the file it was made from")
-    wanted = Wanted(
+    wanted = WantedColumns(
         owner=data.owner,
         x=data.x,
         y=data.y,
@@ -51,14 +51,14 @@ def _looked_at(data: DataOptions) -> Check:
     return check_file(data.data, wanted)
 
 
-def _facts(found: Check) -> dict[str, Any]:
+def _facts(found: FileCheck) -> dict[str, Any]:
     facts = asdict(found)
     if facts["columns"] is not None:
         del facts["columns"]["doubts"]  # they are among the suspicions
     return {"warning": WARNING, "loads": found.loads} | facts | {"private": False}
 
 
-def _lines(found: Check) -> Iterator[str]:
+def _lines(found: FileCheck) -> Iterator[str]:
     yield f"{found.file}: {found.kind}{_size(found)}"
     yield "fedgroup can read it" if found.loads else f"fedgroup cannot read it: {found.refusal}"
     if found.columns is not None:
@@ -71,14 +71,14 @@ def _lines(found: Check) -> Iterator[str]:
         yield f"  - {suspicion}"
 
 
-def _size(found: Check) -> str:
+def _size(found: FileCheck) -> str:
     if found.rows is None:
         return ""
     owners = "" if found.owners is None else f" of {several(found.owners, 'owner')}"
     return f", {several(found.rows, 'row')}{owners}"
 
 
-def _column_lines(found: Check) -> Iterator[str]:
+def _column_lines(found: FileCheck) -> Iterator[str]:
     taken = found.columns
     if taken is None:
         return
@@ -89,7 +89,7 @@ def _column_lines(found: Check) -> Iterator[str]:
         yield f"left out, as they are not numbers: {', '.join(taken.left_out)}"
 
 
-def _place_lines(found: Check) -> Iterator[str]:
+def _place_lines(found: FileCheck) -> Iterator[str]:
     if found.coordinates is not None:
         kind = "lon/lat in degrees" if found.coordinates.lonlat else "planar"
         yield f"coordinates: {kind}; {found.coordinates.why}"

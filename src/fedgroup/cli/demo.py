@@ -12,7 +12,7 @@ from fedgroup.cli.output import print_json, print_table, result, talk, working
 from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from fedgroup.experiments.demo import Row
+    from fedgroup.lab.experiments.demo import DemoRow
     from fedgroup.owner.records import Records
 
 _NEXT = """
@@ -37,7 +37,7 @@ def demo(
         _open_map(out, seed)
         return
     with working(f"building a city of {owners:,} owners"):
-        from fedgroup.experiments.demo import demo_city
+        from fedgroup.lab.experiments.demo import demo_city
 
         city = demo_city(owners=owners, seed=seed)
     _make_folder(out)
@@ -63,10 +63,10 @@ def _make_folder(out: Path) -> None:
         raise InvalidInput(f"the folder {out} cannot be made; give another one with --out") from None
 
 
-def _run(city: Records, seed: int) -> list[Row]:
+def _run(city: Records, seed: int) -> list[DemoRow]:
     from rich.progress import Progress
 
-    from fedgroup.experiments.demo import EPSILONS, METHODS, run_demo
+    from fedgroup.lab.experiments.demo import EPSILONS, METHODS, run_demo
 
     rows = []
     with Progress(console=talk, transient=True, disable=not talk.is_terminal) as progress:
@@ -77,11 +77,11 @@ def _run(city: Records, seed: int) -> list[Row]:
     return rows
 
 
-def _draw(city: Records, rows: list[Row], out: Path, seed: int) -> list[Path]:
+def _draw(city: Records, rows: list[DemoRow], out: Path, seed: int) -> list[Path]:
     with working("drawing"):
-        from fedgroup.experiments.demo import demo_questions
-        from fedgroup.experiments.pictures import draw_city, draw_errors
         from fedgroup.federation import Federation
+        from fedgroup.lab.experiments.demo import demo_questions
+        from fedgroup.lab.experiments.pictures import draw_city, draw_errors
 
         plan = Federation(city, seed=seed).group(epsilon=0.5)
         pictures = [out / "city.png", out / "error.png"]
@@ -93,10 +93,10 @@ def _draw(city: Records, rows: list[Row], out: Path, seed: int) -> list[Path]:
     return pictures
 
 
-def _show(rows: list[Row], pictures: list[Path]) -> None:
+def _show(rows: list[DemoRow], pictures: list[Path]) -> None:
     from rich.table import Table
 
-    from fedgroup.experiments.demo import METHODS
+    from fedgroup.lab.experiments.demo import METHODS
 
     table = Table(
         "method", "setup", "epsilon", "groups", "MAE", "MRE", "seconds", title="error of a count, against the truth"

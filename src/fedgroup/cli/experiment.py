@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fedgroup.cli import grouping_quality
+from fedgroup.cli import experiment as grouping_quality
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import OPTIONS, Domain, OutputOptions, argument, flag, option
 from fedgroup.cli.output import print_json, result, talk, working
@@ -14,8 +14,67 @@ from fedgroup.cli.parsing import parse_domain, parse_grid
 from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from fedgroup.experiments.running import World
-    from fedgroup.experiments.trial import Trial
+    from fedgroup.lab.experiments.running import World
+    from fedgroup.lab.experiments.trial import TrialPlan
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from fedgroup.cli.loading import required_domain
+from fedgroup.cli.output import print_table
+
+if TYPE_CHECKING:
+    from fedgroup.lab.experiments.grouping import Quality
+
+
+def measure(settings: TrialSettings, *, as_json: bool) -> None:
+    """Measure how well each graph and algorithm groups owners, and print it."""
+    rows = _measured(settings)
+    if as_json:
+        print_json({"name": "grouping", "rows": [asdict(row) for row in rows], "private": False})
+    else:
+        _show(rows)
+
+
+def _measured(settings: TrialSettings) -> list[Quality]:
+    from rich.progress import track
+
+    if settings.data is None:
+        raise InvalidInput("grouping needs --data FILE: the records of the owners to group")
+    selections = 10 if settings.selections is None else settings.selections
+    if selections < 1:
+        raise InvalidInput(f"--selections must be at least 1, got {selections}")
+    grid = parse_grid(settings.grid)
+    with working(f"reading {settings.data}"):
+        from fedgroup.data.files import read
+        from fedgroup.lab.experiments.grouping import grouping_quality, settings_to_compare
+
+        records = read(settings.data)
+        domain = required_domain(settings.domain, records)
+    found = grouping_quality(
+        records,
+        domain,
+        owners=500 if settings.owners is None else settings.owners,
+        min_records=settings.min_records,
+        grid=grid,
+        threshold=settings.threshold,
+        epsilon=settings.epsilon,
+        selections=selections,
+    )
+    total, silent = len(settings_to_compare()), not talk.is_terminal
+    return list(track(found, total=total, description="grouping", console=talk, transient=True, disable=silent))
+
+
+def _show(rows: list[Quality]) -> None:
+    from rich.table import Table
+
+    table = Table("graph", "algorithm", "q", "groups", "spread", "false pairs", "misplaced", "strangers")
+    for row in rows:
+        cells = "" if row.false_cells is None else f"{row.false_cells:g}"
+        groups = (f"{row.groups:.1f}", f"{row.groups_spread:.1f}")
+        shares = (row.false_pair_share, row.misplaced_share, row.stranger_share)
+        table.add_row(row.graph, row.algorithm or "", cells, *groups, *(f"{share:.1%}" for share in shares))
+    print_table(table)
+
 
 NAMES = ("accuracy-epsilon", "accuracy-owners", "noisy-vs-clear", "misplaced", "time", "scalability", "trust")
 SAMPLE = "How much is measured"
@@ -83,8 +142,8 @@ def _run(names: tuple[str, ...], settings: TrialSettings, out: Path) -> list[Pat
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     with working("reading data"):
-        from fedgroup.experiments.report import write_report
-        from fedgroup.experiments.running import cells_of, run
+        from fedgroup.lab.experiments.report import write_report
+        from fedgroup.lab.experiments.running import cells_of, run
 
         world = _world(settings)
     shown = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
@@ -97,8 +156,8 @@ def _run(names: tuple[str, ...], settings: TrialSettings, out: Path) -> list[Pat
 
 
 def _world(settings: TrialSettings) -> World:
-    from fedgroup.experiments.running import World
-    from fedgroup.experiments.scenes import open_scenes
+    from fedgroup.lab.experiments.running import World
+    from fedgroup.lab.experiments.scenes import open_scenes
 
     if settings.data is not None and not settings.data.exists():
         raise InvalidInput(f"{settings.data} does not exist; give a folder or a file with check-ins")
@@ -107,8 +166,8 @@ def _world(settings: TrialSettings) -> World:
     return World(open_scenes(settings.data, trial, stated=stated), trial)
 
 
-def _trial(settings: TrialSettings) -> Trial:
-    from fedgroup.experiments.trial import FULL, QUICK
+def _trial(settings: TrialSettings) -> TrialPlan:
+    from fedgroup.lab.experiments.trial import FULL, QUICK
 
     chosen = QUICK if settings.quick else FULL
     said: dict[str, Any] = {

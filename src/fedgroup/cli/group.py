@@ -23,6 +23,8 @@ from fedgroup.cli.options import (
 )
 from fedgroup.cli.output import notice, print_json, result, several, working
 from fedgroup.cli.parsing import parse_grid
+from fedgroup.questions.graphs import ESTIMATES, PRIVATE, using
+from fedgroup.questions.kinds import either
 
 if TYPE_CHECKING:
     from fedgroup.data.plans import Plan
@@ -42,20 +44,20 @@ class GroupOptions:
     ] = None
     grid: Annotated[str, option(SIMILARITY, "--grid", "cells of the count vectors", "COLUMNSxROWS")] = "10x10"
     graph: Annotated[
-        str, option(SIMILARITY, "--graph", "topcell, likely, noisy, hybrid, secure, or exact (with --evaluate)", "NAME")
+        str, option(SIMILARITY, "--graph", f"{', '.join(PRIVATE)}, or exact (with --evaluate)", "NAME")
     ] = "topcell"
     threshold: Annotated[
         float,
         option(
             SIMILARITY,
             "--threshold",
-            "for likely, noisy, hybrid, secure and exact: join owners similar above R; --evaluate judges by it",
+            f"for {using('threshold')}: join owners similar above R; --evaluate judges by it",
             "R",
         ),
     ] = 0.5
-    estimate: Annotated[str, option(SIMILARITY, "--estimate", "for noisy: thresholded, debiased or raw", "NAME")] = (
-        "thresholded"
-    )
+    estimate: Annotated[
+        str, option(SIMILARITY, "--estimate", f"for {using('estimate')}: {either(ESTIMATES)}", "NAME")
+    ] = "thresholded"
     algorithm: Annotated[
         str | None,
         option(SIMILARITY, "--algorithm", "for noisy and exact: greedy (the default), dsatur or cliques", "NAME"),

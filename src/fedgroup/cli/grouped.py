@@ -9,8 +9,11 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_type_hints
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with each dataclass parameter replaced by that dataclass's fields, in the same order."""
+def grouped(command: Callable[..., None], *, text: str | None = None) -> Callable[..., None]:
+    """Return the command with each dataclass parameter replaced by that dataclass's fields, in the same order.
+
+    `text` is its help, else the docstring is.
+    """
     hints = get_type_hints(command, include_extras=True)
     defaults = {name: parameter.default for name, parameter in inspect.signature(command).parameters.items()}
     parameters = list(_flattened(hints, defaults))
@@ -19,6 +22,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     def flat(**given: Any) -> None:
         command(**{name: _built(hints[name], name, given) for name in defaults})
 
+    flat.__doc__ = text or command.__doc__
     flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return flat

@@ -22,7 +22,7 @@ def index(
     domain = required_domain(data.domain, records)
     with working("sorting records by place"):
         from fedgroup.data.indexes import save_index
-        from fedgroup.federation.price import unlisted
+        from fedgroup.federation.fitting import unlisted
         from fedgroup.owner.counting import contributing
         from fedgroup.owner.index import RecordIndex
         from fedgroup.space import PublicMap

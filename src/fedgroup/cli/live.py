@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fedgroup.cli.extras import require_extras
 from fedgroup.cli.options import OPTIONS, argument, flag, hidden_flag, option
 from fedgroup.cli.output import notice, print_json, result, several, talk, working
 from fedgroup.errors import InvalidInput
@@ -17,6 +16,20 @@ if TYPE_CHECKING:
 
     from fedgroup.live.config import OwnerConfig
     from fedgroup.service.provider_process import Serving
+from importlib.util import find_spec
+
+_BROUGHT = {"live": ("msgspec",), "serve": ("fastapi", "uvicorn"), "page": ("nicegui",)}
+"""Modules that an extra brings, and that are imported where it is used."""
+
+
+def require_extras(what: str, *extras: str) -> None:
+    """Say which extras are missing for `what`, all of them at once."""
+    lacking = [extra for extra in extras if any(find_spec(module) is None for module in _BROUGHT[extra])]
+    if lacking:
+        named = " and ".join(f"[{extra}]" for extra in lacking)
+        noun = "extra" if len(lacking) == 1 else "extras"
+        raise InvalidInput(f"{what} needs the {noun} {named}: pip install 'fedgroup[{','.join(lacking)}]'")
+
 
 ROLES = ("provider", "owner")
 LEDGER = "Ledger"
@@ -86,13 +99,12 @@ def provider(
     import asyncio
 
     require_extras("a provider", "live", "serve")
-    from fedgroup.experiments.examples import example_city
     from fedgroup.live.config import ProviderConfig, read_config
     from fedgroup.service.pages.mounting import page_settings
     from fedgroup.service.provider_process import serve
 
     found = read_config(config, ProviderConfig)
-    pages = page_settings(found, outlines=outlines, tiles=tiles, examples=example_city())
+    pages = page_settings(found, outlines=outlines, tiles=tiles)
     with _logged("provider", log, log_level) as started:
         asyncio.run(serve(found, pages=pages, ready=lambda up: started(_told(up), url=up.url)))
 
@@ -156,9 +168,9 @@ def up(
     import asyncio
 
     require_extras("a federation to try", "live", "serve", *(["page"] if open_ else []))
-    from fedgroup.experiments.examples import example_city
+    from fedgroup.lab.experiments.examples import example_city
     from fedgroup.live.logs import begin_log
-    from fedgroup.live.open_files import allow_open_files
+    from fedgroup.live.running import allow_open_files
     from fedgroup.live.trial import make_trial
     from fedgroup.service.trial import run_trial
 
@@ -184,7 +196,7 @@ def _logged(role: str, form: str, level: str) -> Iterator[Callable[..., None]]:
     import logging
 
     from fedgroup.live.logs import begin_log
-    from fedgroup.live.open_files import allow_open_files
+    from fedgroup.live.running import allow_open_files
 
     begin_log(form, level)
     allow_open_files()

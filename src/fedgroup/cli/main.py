@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -23,11 +27,54 @@ from fedgroup.cli import (
     ledger,
     live,
     query,
+    regroup,
     synthesize,
     users,
 )
-from fedgroup.cli.interrupts import INTERRUPTED, interruptible
 from fedgroup.errors import FedgroupError
+from fedgroup.questions.kinds import KINDS
+
+INTERRUPTED = 130
+TEXT = "fedgroup: interrupted"
+
+_COMPILER = ("llvmlite", "numba")
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Make Ctrl-C end the process even while kernels are compiled.
+
+    The compiler calls back from C: an exception raised there is lost, or tears down what C still uses. Nothing of ours
+    is half done at that moment, so the process may end at once. Everywhere else Ctrl-C is a KeyboardInterrupt.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, _stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _stop(_signal: int, frame: FrameType | None) -> NoReturn:
+    if not _compiling(frame):
+        raise KeyboardInterrupt
+    from fedgroup.cli.output import talk
+
+    talk.show_cursor()
+    print(TEXT, file=sys.stderr, flush=True)  # noqa: T201
+    os._exit(INTERRUPTED)
+
+
+def _compiling(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).split(".")[0] in _COMPILER:
+            return True
+        frame = frame.f_back
+    return False
+
 
 _TRY_LATER = 75
 
@@ -64,9 +111,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Ask about a file": {
         "index": index.index,
         "group": group.group,
-        "count": query.count,
-        "sum": query.sum_,
-        "avg": query.avg,
+        **{name: query.command(kind) for name, kind in KINDS.items()},
         "ledger": ledger.ledger,
     },
     _LIVE: {
@@ -74,12 +119,13 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "provider": live.provider,
         "owner": live.owner,
         "up": live.up,
+        "regroup": regroup.regroup,
         "broker": brokers.broker,
     },
     "Measure": {"experiment": experiment.experiment, "bench": bench.bench},
 }
 _GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
-    "ask": ("Ask a running federation.", {"count": ask.count, "sum": ask.sum_, "avg": ask.avg}),
+    "ask": ("Ask a running federation.", {name: ask.command(kind) for name, kind in KINDS.items()}),
     "certificates": (
         "The federation's own authority, and everybody's keys.",
         {

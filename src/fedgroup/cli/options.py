@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from fedgroup.questions.methods import COHORT_SIZE, PRIVATE
+
 OPTIONS = "Options"
 WHERE = "Where and when"
 WHAT = "What"
@@ -87,7 +89,7 @@ class AskOptions:
     dry_run: Annotated[bool, flag(PRIVACY, "--dry-run", "show the expected error and the cost; spend nothing")] = False
     method: Annotated[
         Name,
-        option(HOW, "--method", "dp, fedgroup, cohorts, mpc, or exact (with --evaluate); default: see --plan", "NAME"),
+        option(HOW, "--method", f"{', '.join(PRIVATE)}, or exact (with --evaluate); default: see --plan", "NAME"),
     ] = None
     plan: Annotated[
         File, option(HOW, "--plan", "groups made by 'fedgroup group'; with it the method is fedgroup, else dp", "FILE")
@@ -98,7 +100,7 @@ class AskOptions:
     ] = "trusted"
     cohort_size: Annotated[
         int, option(HOW, "--cohort-size", "for cohorts: how many owners mask their answers together", "N")
-    ] = 50
+    ] = COHORT_SIZE
     colluders: Annotated[
         int, option(HOW, "--colluders", "for masked groups: how many members may pool what they know", "C")
     ] = 1

@@ -1,7 +1,8 @@
-"""`fedgroup count`, `sum` and `avg`: ask a question."""
+"""`fedgroup count`, `sum`, `avg`: a command for every kind of question."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,28 +17,22 @@ from fedgroup.cli.parsing import parse_range, parse_time
 if TYPE_CHECKING:
     from fedgroup.data.plans import Plan
     from fedgroup.federation.questions import Details
-    from fedgroup.messages import Kind
+    from fedgroup.questions.kinds import Kind
 
 
-@grouped
-def count(question: QueryOptions, output: OutputOptions) -> None:
-    """Count the records in a range, privately."""
-    _ask("count", question, {}, as_json=output.json)
+def command(kind: Kind) -> Callable[..., None]:
+    """Return the command that asks questions of a kind."""
+
+    def ask(question: QueryOptions, output: OutputOptions) -> None:
+        _ask(kind.name, question, {}, as_json=output.json)
+
+    def ask_measured(what: MeasureOptions, question: QueryOptions, output: OutputOptions) -> None:
+        _ask(kind.name, question, asdict(what), as_json=output.json)
+
+    return grouped(ask_measured if kind.measured else ask, text=f"{kind.help}.")
 
 
-@grouped
-def sum_(what: MeasureOptions, question: QueryOptions, output: OutputOptions) -> None:
-    """Sum an attribute over the records in a range, privately."""
-    _ask("sum", question, asdict(what), as_json=output.json)
-
-
-@grouped
-def avg(what: MeasureOptions, question: QueryOptions, output: OutputOptions) -> None:
-    """Average an attribute over the records in a range, privately: SUM / COUNT with half of the epsilon each."""
-    _ask("avg", question, asdict(what), as_json=output.json)
-
-
-def _ask(kind: Kind, question: QueryOptions, measure: dict[str, Any], *, as_json: bool) -> None:
+def _ask(kind: str, question: QueryOptions, measure: dict[str, Any], *, as_json: bool) -> None:
     data, epsilon, evaluate = question.data, question.how.epsilon, question.trial.evaluate
     require_evaluate("--method exact", exact=question.how.method == "exact", evaluate=evaluate)
     index = indexed(data, question.evaluation)

@@ -20,11 +20,11 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.messages import Flags, Grouping, Labels, Partition
 from fedgroup.owner.identity import OwnerIds, as_ids, ascending, positions
+from fedgroup.questions.graphs import GRAPHS
 from fedgroup.secure.round import noises_of
 
 _FORMAT = "fedgroup plan"
 _VERSION = 1
-_FROM_NOISE = ("noisy", "topcell", "likely", "hybrid", "secure")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -194,9 +194,9 @@ def _stored_grouping(header: Mapping[str, Any], partition: Partition) -> Groupin
     if not (sound and (edges is None or type(edges) is int)):
         raise InvalidInput("the plan's metadata is damaged; make the plan again")
     settings = header["settings"]
-    from_noise = settings.get("graph") in _FROM_NOISE and settings.get("protection")
-    free = settings.get("graph") == "secure"
-    if header["private"] and not (from_noise and (free or header["epsilon_nano"] > 0)):
+    graph = GRAPHS.get(str(settings.get("graph")))
+    sound = graph is not None and graph.private and (not graph.vectors or header["epsilon_nano"] > 0)
+    if header["private"] and not (sound and settings.get("protection")):
         raise InvalidInput("the plan calls itself private but was not made from noisy vectors; make the plan again")
     return Grouping(
         partition=partition,

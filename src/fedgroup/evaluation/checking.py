@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedColumns:
     """What is said about a file when it is read."""
 
     owner: str | None = None
@@ -45,7 +45,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Check:
+class FileCheck:
     """The facts of a file; `refusal` is what loaders say of it, and None where they take it."""
 
     file: str
@@ -70,17 +70,17 @@ class Check:
         return f"Check({self.file!r}, <private>)"
 
 
-def check_file(path: str | os.PathLike[str], wanted: Wanted) -> Check:
+def check_file(path: str | os.PathLike[str], wanted: WantedColumns) -> FileCheck:
     """Return what the file at `path` holds, whether or not it can be read."""
     written = as_written(path)
     refusal = _refusal(path, wanted)
     if written.table is None or not written.named:
         rows = None if written.table is None else written.table.num_rows
-        return Check(str(path), written.kind, refusal or written.faults[0], rows, suspicions=written.faults)
+        return FileCheck(str(path), written.kind, refusal or written.faults[0], rows, suspicions=written.faults)
     return _checked(str(path), written, refusal, wanted)
 
 
-def _refusal(path: str | os.PathLike[str], wanted: Wanted) -> str | None:
+def _refusal(path: str | os.PathLike[str], wanted: WantedColumns) -> str | None:
     names = {"owner": wanted.owner, "x": wanted.x, "y": wanted.y, "time": wanted.time}
     try:
         read(path, **names, planar=wanted.planar, owners=wanted.owners)
@@ -89,7 +89,7 @@ def _refusal(path: str | os.PathLike[str], wanted: Wanted) -> str | None:
     return None
 
 
-def _checked(file: str, written: AsWritten, refusal: str | None, wanted: Wanted) -> Check:
+def _checked(file: str, written: AsWritten, refusal: str | None, wanted: WantedColumns) -> FileCheck:
     table: pa.Table = written.table
     taken = taken_columns(
         table, {"owner": wanted.owner, "x": wanted.x, "y": wanted.y, "time": wanted.time}, kind=written.kind
@@ -101,7 +101,7 @@ def _checked(file: str, written: AsWritten, refusal: str | None, wanted: Wanted)
     times = times_of(table, taken)
     outside = _outside(places, domain, coordinates)
     owners = owners_of(table, taken)
-    return Check(
+    return FileCheck(
         file=file,
         kind=written.kind,
         refusal=refusal,
@@ -125,7 +125,7 @@ def _checked(file: str, written: AsWritten, refusal: str | None, wanted: Wanted)
     )
 
 
-def _owner_suspicions(table: pa.Table, taken: Taken, owners: list[Any] | None, wanted: Wanted) -> list[str]:
+def _owner_suspicions(table: pa.Table, taken: Taken, owners: list[Any] | None, wanted: WantedColumns) -> list[str]:
     if taken.owner is None or owners is None:
         return []
     listed = None if wanted.owners is None else set(wanted.owners.tolist())

@@ -16,7 +16,7 @@ from fedgroup.messages import NoisyVectors, Partition
 from fedgroup.provider.borderline import ASK, NO, YES, Borderline, Ranks, States, classify
 from fedgroup.provider.dense_graph import squared_lengths
 from fedgroup.provider.graph import SimilarityGraph
-from fedgroup.provider.grouping import Algorithm, partition_graph
+from fedgroup.provider.grouping import partition_graph
 from fedgroup.provider.lazy_grouping import group_lazily
 from fedgroup.secure.comparison import Comparison
 
@@ -66,7 +66,7 @@ def compared_groups(
     *,
     threshold: float,
     band: Band | None = None,
-    algorithm: Algorithm = "greedy",
+    algorithm: str = "greedy",
 ) -> ComparedGroups:
     """Return the groups of the hybrid graph: limits derived for each pair, or the paper's fixed `band` of raw cosines.
 

@@ -15,7 +15,7 @@ import pyarrow.types as pt
 
 from fedgroup.errors import InvalidInput
 from fedgroup.evaluation.columns_taken import Coordinates, Taken
-from fedgroup.owner.times import as_instant
+from fedgroup.questions.instants import as_instant
 from fedgroup.space import Box, PublicMap
 
 Floats = npt.NDArray[np.float64]

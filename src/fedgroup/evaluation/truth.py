@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.messages import RangeQuery
 from fedgroup.owner.counting import contributing, count_vectors, in_range, partial_answers
 from fedgroup.owner.records import Records
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.similarity import cosine_graph
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Grid, PublicMap
 
 NO_GUARANTEE = "none: made from exact counts, for evaluation only"

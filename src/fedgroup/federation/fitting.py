@@ -8,8 +8,14 @@ from fedgroup.data.plans import Plan
 from fedgroup.epsilon import NOTHING
 from fedgroup.errors import InvalidInput
 from fedgroup.owner.identity import OwnerIds
+from fedgroup.owner.records import Records
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.space import PublicMap
+
+UNLISTED = (
+    "no public list of owners was given, so it was taken from the records: whether an owner has a record at all shows "
+    "for certain, and an owner's only record is not protected; give the agreed list (--owner-list FILE, owners=)"
+)
 
 
 @dataclass(frozen=True)
@@ -65,3 +71,8 @@ def require_own_plan(plan: Plan | None, *, public_map: PublicMap, protection: Pr
     made_for = None if plan.grouping.epsilon == NOTHING else plan.settings.get("protection")
     if made_for not in (None, str(protection)):
         raise InvalidInput(f"the plan protects {made_for}, this federation {protection}; make a plan for it")
+
+
+def unlisted(records: Records) -> tuple[str, ...]:
+    """Return what it costs that nobody gave the list of owners; nothing where it was given."""
+    return () if records.listed else (UNLISTED,)

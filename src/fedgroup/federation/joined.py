@@ -5,22 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Self, Unpack
 
 from fedgroup.data.plans import Plan
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.federation.masks import MaskRoom
-from fedgroup.federation.methods import Method, exact_answer
+from fedgroup.federation.methods import ChosenMethod, ReadyMethods, exact_answer
 from fedgroup.federation.opening import SomeLedger, agreed_domain, noise_name, opened_ledger, require_noise, unpacked
 from fedgroup.federation.planning import Folder, Planner, owner_limits_of
 from fedgroup.federation.price import charges_of, notes_of
 from fedgroup.federation.questions import Details, checked, range_query, require_evaluation, require_ranges
-from fedgroup.federation.ready import ReadyMethods
-from fedgroup.federation.repeats import from_store, repeat_key, to_store
-from fedgroup.messages import Answer, Expectation, Kind, NoisyAnswers, RangeQuery
-from fedgroup.messages.words import question
+from fedgroup.messages import NoisyAnswers
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
@@ -29,8 +26,11 @@ from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
 from fedgroup.provider.role import Provider
-from fedgroup.provider.settings import Algorithm, Graph, GroupingSettings
-from fedgroup.provider.similarity import Estimate
+from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions.answers import Answer, Expectation, again, answer_facts
+from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.sameness import same_question
+from fedgroup.questions.words import question
 from fedgroup.space import Box, Grid, PublicMap, Range
 from fedgroup.user import role as user
 
@@ -143,9 +143,9 @@ class Federation:
         epsilon: float | Epsilon | None = None,
         grid: tuple[int, int] | Grid = (10, 10),
         threshold: float = 0.5,
-        graph: Graph = "topcell",
-        estimate: Estimate = "thresholded",
-        algorithm: Algorithm | None = None,
+        graph: str = "topcell",
+        estimate: str = "thresholded",
+        algorithm: str | None = None,
         max_group_size: int | None = None,
         owner_limits: Mapping[Any, int] | None = None,
         false_cells: float = 0.1,
@@ -202,7 +202,7 @@ class Federation:
         return self.ask("avg", asked, epsilon=epsilon, **details)
 
     def ask(
-        self, kind: Kind, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
+        self, kind: str, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
     ) -> Answer:
         """Return the answer to a question; `Details` lists all that can be said.
 
@@ -232,13 +232,13 @@ class Federation:
         noisy, _ = self._owners.answer_many(queries, how.terms, charges=charges)
         answers = [self._answer(query, how, [one], query.epsilon) for query, one in zip(queries, noisy, strict=True)]
         self.ledger.store_answers(
-            {self._key(query, how): to_store(a) for query, a in zip(queries, answers, strict=True)}
+            {self._key(query, how): answer_facts(a) for query, a in zip(queries, answers, strict=True)}
         )
         each = (time.perf_counter() - started) / len(answers)
         return [replace(answer, seconds=each) for answer in answers]
 
     def expect(
-        self, kind: Kind, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
+        self, kind: str, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
     ) -> Expectation:
         """Return how far off the answer is to be expected, and what it would cost; nothing is spent.
 
@@ -252,72 +252,64 @@ class Federation:
         repeat = details.get("repeat", 1)
         cost = self.ledger.price(self._charges(query, how, repeat))
         left = left_of(self.ledger.cap, self.ledger.spent())
-        errors = user.expect(
-            query, scales=scales_of(query, self.protection), noises=how.noises, continuous=self._noise.continuous
-        )
-        return Expectation(
-            kind=kind,
+        return user.expectation(
+            query,
+            scales=scales_of(query, self.protection),
+            method=how.facts(),
+            charge=cost,
+            left=left,
+            continuous=self._noise.continuous,
             epsilon=float(query.epsilon * repeat),
-            charge=float(cost),
-            **how.shown(),
-            confidence=user.CONFIDENCE,
-            errors=errors,
-            left=None if left is None else float(left),
-            affordable=left is None or cost <= left,
             private=self.private and how.private and repeat == 1,
             notes=self._notes(query, how),
         )
 
     def _understood(
-        self, kind: Kind, asked: Range, epsilon: float | Epsilon | None, details: Details
-    ) -> tuple[RangeQuery, Method, Details]:
+        self, kind: str, asked: Range, epsilon: float | Epsilon | None, details: Details
+    ) -> tuple[RangeQuery, ChosenMethod, Details]:
         self._require_open()
         details = checked(details)
         how = self._methods.of(details)
         query = range_query(kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.map)
         return query, how, details
 
-    def _stored_or_new(self, query: RangeQuery, how: Method, details: Details) -> Answer:
+    def _stored_or_new(self, query: RangeQuery, how: ChosenMethod, details: Details) -> Answer:
         stored = self._stored(query, how, details)
         if stored is not None:
             # what must be known is told of this federation, not of the one that paid
-            return replace(from_store(stored), notes=self._notes(query, how))
+            return again(stored, notes=self._notes(query, how))
         repeat = details.get("repeat", 1)
         answer = self._new_answer(query, how, repeat)
         if repeat == 1:
-            self.ledger.store_answers({self._key(query, how): to_store(answer)})
+            self.ledger.store_answers({self._key(query, how): answer_facts(answer)})
         return answer
 
-    def _stored(self, query: RangeQuery, how: Method, details: Details) -> Mapping[str, Any] | None:
+    def _stored(self, query: RangeQuery, how: ChosenMethod, details: Details) -> Mapping[str, Any] | None:
         if details.get("fresh", False) or details.get("repeat", 1) > 1:
             return None
         return self.ledger.stored_answer(self._key(query, how))
 
-    def _new_answer(self, query: RangeQuery, how: Method, repeat: int) -> Answer:
+    def _new_answer(self, query: RangeQuery, how: ChosenMethod, repeat: int) -> Answer:
         charges = self._charges(query, how, repeat)
         answers, cost = self._owners.answer(query, how.terms, charges=charges, times=repeat)
         return self._answer(query, how, answers, cost)
 
-    def _answer(self, query: RangeQuery, how: Method, answers: Sequence[NoisyAnswers], cost: Epsilon) -> Answer:
+    def _answer(self, query: RangeQuery, how: ChosenMethod, answers: Sequence[NoisyAnswers], cost: Epsilon) -> Answer:
         repeat = len(answers)
-        readings = [user.read(query, self._provider.combine(answer)) for answer in answers]
-        return Answer(
-            kind=query.kind,
-            value=readings[0].value,
-            interval=readings[0].interval,
-            confidence=user.CONFIDENCE,
+        return user.answer(
+            query,
+            [self._provider.combine(answer) for answer in answers],
+            method=how.facts(),
+            charged=float(cost),
+            notes=self._notes(query, how),
             epsilon=float(query.epsilon * repeat),
-            **how.shown(),
             heard=answers[0].heard,
             missing=how.partition.owners - answers[0].heard,
             private=self.private and how.private and repeat == 1,
             asked_at=self.ledger.now(),
-            charged=float(cost),
-            notes=(*self._notes(query, how), *readings[0].notes),
-            values=tuple(reading.value for reading in readings) if repeat > 1 else (),
         )
 
-    def _exact(self, query: RangeQuery, how: Method) -> Answer:
+    def _exact(self, query: RangeQuery, how: ChosenMethod) -> Answer:
         return exact_answer(query, how, self._truths(query), asked_at=self.ledger.now(), notes=self._notes(query, how))
 
     def _truths(self, query: RangeQuery) -> dict[str, Any]:
@@ -327,20 +319,13 @@ class Federation:
         self.ledger.charge([evaluation_of(f"{question(query)}, the true value")])
         return truths(self._records, query, self.map, most=self.protection.max_records)
 
-    def _charges(self, query: RangeQuery, how: Method, times: int) -> Sequence[Charge]:
+    def _charges(self, query: RangeQuery, how: ChosenMethod, times: int) -> Sequence[Charge]:
         return charges_of(query, how, times=times, protection=self.protection)
 
-    def _notes(self, query: RangeQuery, how: Method) -> tuple[str, ...]:
+    def _notes(self, query: RangeQuery, how: ChosenMethod) -> tuple[str, ...]:
         return notes_of(query, how, records=self._records, protection=self.protection)
 
-    def _key(self, query: RangeQuery, how: Method) -> str:
-        return repeat_key(
-            query,
-            how,
-            public_map=self.map,
-            protection=self.protection,
-            snapshot=self._records.snapshot,
-            epoch=self.ledger.epoch,
-            private=self.private,
-            noise=self._noise_name,
-        )
+    def _key(self, query: RangeQuery, how: ChosenMethod) -> str:
+        """Name a question; the roster is the plan's owners, for whom its id stands, and the data's, in the snapshot."""
+        mine = asdict(self.protection), self._records.snapshot, self.ledger.epoch, self.private, self._noise_name
+        return same_question(query, how.name, self.map, *how.said, *mine)

@@ -9,8 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fedgroup.messages import Partition
-from fedgroup.secure.cohorts import cohort_labels
-from fedgroup.secure.mask_graph import public_seed
+from fedgroup.secure.mask_graph import cohort_labels, public_seed
 from fedgroup.secure.round import MaskedGroups, MaskSettings, prepare_groups
 
 MOST_KEPT = 8

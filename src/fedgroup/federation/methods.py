@@ -1,4 +1,4 @@
-"""The methods as settings of one protocol: a partition, a sum per group, one noise per group, masked or not."""
+"""Every method's partition in one process: a sum per group, one noise per group, masked or not."""
 
 from __future__ import annotations
 
@@ -9,22 +9,61 @@ import numpy as np
 
 from fedgroup.data.plans import Plan
 from fedgroup.errors import InvalidQuery
-from fedgroup.federation.fitting import Overlap
+from fedgroup.federation.fitting import Overlap, require_own_plan, unlisted
 from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.questions import Details
 from fedgroup.given import one_of
-from fedgroup.messages import Answer, Partition, RangeQuery
+from fedgroup.messages import Partition
 from fedgroup.owner.identity import OwnerIds, positions
+from fedgroup.owner.records import Records
 from fedgroup.owner.role import AnswerTerms
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.answers import Answer
+from fedgroup.questions.methods import ALONE, COHORT_SIZE, EXACT, MODES, TRUSTED, Method, chosen, trust_in
+from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.round import MaskSettings
-from fedgroup.user.trust import ALONE, EXACT, TRUSTED, trust_in
+from fedgroup.space import PublicMap
 
-METHODS = ("dp", "fedgroup", "cohorts", "mpc", "exact")
-COHORT_SIZE = 50
+MOST_METHODS = 16
+"""How many methods a federation keeps ready."""
+
+_SAID = ("method", "in_group", "cohort_size", "colluders", "dropouts")
+
+
+class ReadyMethods:
+    """The last few methods of one federation: for a million owners making one takes longer than an answer."""
+
+    def __init__(self, records: Records, public_map: PublicMap, *, protection: Protection, masks: MaskRoom) -> None:
+        self._records = records
+        self._map = public_map
+        self._protection = protection
+        self._masks = masks
+        self._kept: dict[tuple[int, str], ChosenMethod] = {}
+
+    def of(self, details: Details) -> ChosenMethod:
+        """Return the method asked for; a plan that does not fit is refused."""
+        plan = details.get("plan")
+        key = (id(plan), repr([details.get(name) for name in _SAID]))
+        known = self._kept.get(key)
+        if known is None:
+            known = self._made(details)
+            if len(self._kept) >= MOST_METHODS:
+                self._kept.pop(next(iter(self._kept)))
+            # The method keeps its plan alive, so no other plan can have its id meanwhile.
+            self._kept[key] = known
+        return known
+
+    def _made(self, details: Details) -> ChosenMethod:
+        made = choose_method(details, owners=self._records.owners, masks=self._masks)
+        require_own_plan(made.plan, public_map=self._map, protection=self._protection)
+        overlap = made.overlap(self._records.owners)
+        if overlap is not None:
+            overlap.require_fitting(unlisted=unlisted(self._records))
+        return made
 
 
 @dataclass(frozen=True, eq=False)
-class Method:
+class ChosenMethod:
     """How a question will be answered: by which partition of which owners, and who is trusted with what."""
 
     name: str
@@ -46,7 +85,7 @@ class Method:
         masked = self.terms.masked
         return self.partition.groups if masked is None else self.partition.groups - masked.groups + masked.noises
 
-    def shown(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """Return what answers and expectations tell of their method."""
         return {
             "method": self.name,
@@ -57,6 +96,11 @@ class Method:
             "owners": self.partition.owners,
             "delta": 0.0 if self.terms.masked is None else self.terms.masked.delta,
         }
+
+    @property
+    def said(self) -> tuple[Any, ...]:
+        """What makes two questions by one method different, as JSON values."""
+        return self.in_group, repr(self.settings), None if self.plan is None else self.plan.id
 
     @property
     def told(self) -> str:
@@ -74,7 +118,7 @@ class Method:
 
 
 def exact_answer(
-    query: RangeQuery, how: Method, truths: dict[str, Any], *, asked_at: str, notes: tuple[str, ...]
+    query: RangeQuery, how: ChosenMethod, truths: dict[str, Any], *, asked_at: str, notes: tuple[str, ...]
 ) -> Answer:
     """Return what is true after clipping as an answer: without noise, without an epsilon, and not private."""
     value = truths["true_value_clipped"]
@@ -85,7 +129,7 @@ def exact_answer(
         interval=interval,
         confidence=1.0,
         epsilon=0.0,
-        **how.shown(),
+        **how.facts(),
         heard=how.partition.owners,
         missing=0,
         private=False,
@@ -95,52 +139,55 @@ def exact_answer(
     )
 
 
-def choose_method(details: Details, *, owners: OwnerIds, masks: MaskRoom) -> Method:
-    """Return the method asked for; without a name, `fedgroup` if there is a plan, else `dp`."""
+def choose_method(details: Details, *, owners: OwnerIds, masks: MaskRoom) -> ChosenMethod:
+    """Return the method asked for, with its partition."""
     plan, in_group = details.get("plan"), details.get("in_group", "trusted")
-    name = details.get("method") or ("fedgroup" if plan is not None else "dp")
-    one_of(name, METHODS, name="method", refusal=InvalidQuery)
-    one_of(in_group, ("trusted", "masked"), name="in-group", refusal=InvalidQuery)
-    if name == "fedgroup":
-        return _fedgroup(plan, in_group, owners, masks, _mask_settings(details))
+    method = chosen(details.get("method"), planned=plan is not None)
+    one_of(in_group, MODES, name="in-group", refusal=InvalidQuery)
+    if method.needs_plan:
+        return _planned(method, plan, in_group, owners, masks, _mask_settings(details))
     if plan is not None:
-        raise InvalidQuery(f"the method {name!r} takes no plan; use method fedgroup, or leave the plan out")
-    if name in ("cohorts", "mpc"):
-        return _masked(name, owners, masks, _mask_settings(details), details.get("cohort_size", COHORT_SIZE))
-    return _everyone_alone(name, owners)
+        raise InvalidQuery(f"the method {method.name!r} takes no plan; use method fedgroup, or leave the plan out")
+    if method.together is not None:
+        size = method.together(len(owners), details.get("cohort_size", COHORT_SIZE))
+        return _masked(method, owners, masks, _mask_settings(details), size)
+    return _everyone_alone(method, owners)
 
 
 def _mask_settings(details: Details) -> MaskSettings:
     return MaskSettings(details.get("colluders", 1), details.get("dropouts", 0.1))
 
 
-def _everyone_alone(name: str, owners: OwnerIds) -> Method:
+def _everyone_alone(method: Method, owners: OwnerIds) -> ChosenMethod:
     partition = Partition.singletons(len(owners))
     terms = AnswerTerms(partition, partition.labels)
-    return Method(name, None, EXACT if name == "exact" else ALONE, owners, terms)
+    return ChosenMethod(method.name, None, ALONE if method.private else EXACT, owners, terms)
 
 
-def _masked(name: str, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings, size: int) -> Method:
+def _masked(method: Method, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings, size: int) -> ChosenMethod:
     """Return the method of public groups that have nothing to do with the data: random cohorts, or all in one."""
-    partition = masks.cohorts(len(owners), len(owners) if name == "mpc" else size)
+    partition = masks.cohorts(len(owners), size)
     ready = masks.ready(partition, settings)
     terms = AnswerTerms(partition, np.arange(len(owners), dtype=np.int32), ready)
-    said = (settings, size if name == "cohorts" else None)
     trust = trust_in({"masked"}, colluders=settings.colluders, delta=ready.delta)
-    return Method(name, "masked", trust, owners, terms, None, said, settings)
+    return ChosenMethod(method.name, "masked", trust, owners, terms, None, (settings, size), settings)
 
 
-def _fedgroup(plan: Plan | None, in_group: str, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings) -> Method:
+def _planned(
+    method: Method, plan: Plan | None, in_group: str, owners: OwnerIds, masks: MaskRoom, settings: MaskSettings
+) -> ChosenMethod:
     if plan is None:
-        raise InvalidQuery("the method 'fedgroup' needs a plan; make one with 'fedgroup group' or Federation.group")
+        raise InvalidQuery(
+            f"the method {method.name!r} needs a plan; make one with 'fedgroup group' or Federation.group"
+        )
     roster, partition = plan.aligned(owners)
     if in_group == "masked":
         partition = Partition(partition.labels, np.ones(partition.groups, dtype=np.bool_))
     seats = positions(owners, roster)
     if not partition.is_masked.any():
-        return Method("fedgroup", in_group, TRUSTED, roster, AnswerTerms(partition, seats), plan)
+        return ChosenMethod(method.name, in_group, TRUSTED, roster, AnswerTerms(partition, seats), plan)
     ready = masks.ready(partition, settings)
     trust = trust_in({"masked", in_group}, colluders=settings.colluders, delta=ready.delta)
-    return Method(
-        "fedgroup", in_group, trust, roster, AnswerTerms(partition, seats, ready), plan, (settings,), settings
+    return ChosenMethod(
+        method.name, in_group, trust, roster, AnswerTerms(partition, seats, ready), plan, (settings,), settings
     )

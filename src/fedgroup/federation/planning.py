@@ -15,9 +15,9 @@ from fedgroup.cluster.graphs import joining
 from fedgroup.data.plans import Plan
 from fedgroup.epsilon import Epsilon, weak_notes
 from fedgroup.errors import FedgroupError, InvalidInput
+from fedgroup.federation.fitting import unlisted
 from fedgroup.federation.masks import MaskRoom, with_cohorts
-from fedgroup.federation.price import unlisted
-from fedgroup.federation.questions import require_evaluation, some_epsilon
+from fedgroup.federation.questions import require_evaluation
 from fedgroup.given import number, written
 from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.owner.identity import OwnerIds, as_ids, positions
@@ -29,7 +29,8 @@ from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.borderline import require_comparable
 from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.role import Join, Provider
-from fedgroup.provider.settings import COMPARED, GroupingSettings, require_blocks
+from fedgroup.provider.settings import GroupingSettings, require_blocks
+from fedgroup.questions.said import some_epsilon
 from fedgroup.space import Grid, PublicMap
 
 
@@ -74,7 +75,7 @@ class Planner:
             raise InvalidInput(
                 f"the grid must cut the domain {self._map.domain.written}, got one of {grid.box.written}"
             )
-        if settings.graph in COMPARED:
+        if settings.kind.compares:
             require_comparable(len(self._records.owners))
         if executor is not None:
             require_blocks(settings.graph, settings.device)
@@ -120,14 +121,14 @@ class Planner:
     def _grouping(
         self, settings: GroupingSettings, grid: Grid, epsilon: float | Epsilon | None, plan_id: str, join: Join
     ) -> Grouping:
-        if settings.graph == "exact":
+        if not settings.kind.private:
             return self._exact_grouping(settings, grid, plan_id)
-        if settings.graph == "secure":
+        if not settings.kind.vectors:
             return self._compared_grouping(self._reserved(settings, grid, plan_id), grid, plan_id, None)
         if epsilon is None:
             raise InvalidInput(f"grouping by the graph {settings.graph!r} needs an epsilon")
         cost = some_epsilon(epsilon)
-        if settings.graph == "hybrid":
+        if settings.kind.compares:
             return self._hybrid_grouping(self._reserved(settings, grid, plan_id), grid, cost, plan_id)
         vectors = self._described(grid, cost, plan_id)
         return self._provider.group(vectors, settings, private=self._private, join=join)
@@ -153,7 +154,7 @@ class Planner:
                 protection=str(self._protection),
                 cap=settings.comparisons,
                 raising=self._raising,
-                needs_all=settings.graph == "secure",
+                needs_all=not settings.kind.vectors,
                 evaluation=not self._private,
             )
         )

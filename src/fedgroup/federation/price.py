@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedgroup.epsilon import NOTHING
-from fedgroup.federation.methods import Method
-from fedgroup.messages import RangeQuery
-from fedgroup.messages.words import question
+from fedgroup.federation.fitting import unlisted
+from fedgroup.federation.methods import ChosenMethod
 from fedgroup.owner.records import Records
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.provider.settings import COMPARED
+from fedgroup.questions.graphs import GRAPHS
+from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.words import question
 
 OUTSIDE = "records outside the domain are not counted"
 CUT = "of each owner only the first {} records inside the domain are counted; the interval does not cover that"
-UNLISTED = (
-    "no public list of owners was given, so it was taken from the records: whether an owner has a record at all shows "
-    "for certain, and an owner's only record is not protected; give the agreed list (--owner-list FILE, owners=)"
-)
 SIMULATED = "pair secrets were simulated: in one process owners share memory, and so many agreements would take minutes"
 COMPARED_NOTE = "epsilon-DP given the groups only: they came from exact, confidential comparisons of owners"
 CLIPPED = "values are cut to the clip range and rounded to the resolution; the interval does not cover that"
 
 
-def charges_of(query: RangeQuery, how: Method, *, times: int, protection: Protection) -> Sequence[Charge]:
+def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: Protection) -> Sequence[Charge]:
     """Return the price of a question, and that of its plan's setup, which a ledger takes once."""
     text = f"{question(query)}, {how.told}" + ("" if times == 1 else f", {times} times")
     asked = Charge(query.epsilon * times, "query", text, protection=str(protection))
@@ -43,21 +40,17 @@ def charges_of(query: RangeQuery, how: Method, *, times: int, protection: Protec
     return [setup, asked]
 
 
-def notes_of(query: RangeQuery, how: Method, *, records: Records, protection: Protection) -> tuple[str, ...]:
+def notes_of(query: RangeQuery, how: ChosenMethod, *, records: Records, protection: Protection) -> tuple[str, ...]:
     """Return what an interval does not say; all of it is public."""
     notes = [OUTSIDE]
     if protection.max_records is not None:
         notes.append(CUT.format(protection.max_records))
     if query.measure is not None:
         notes.append(CLIPPED)
-    if how.plan is not None and how.plan.settings.get("graph") in COMPARED:
+    graph = None if how.plan is None else GRAPHS.get(how.plan.settings.get("graph", ""))
+    if graph is not None and graph.compares:
         notes.append(COMPARED_NOTE)
     if how.terms.masked is not None and how.terms.masked.simulated:
         notes.append(SIMULATED)
     overlap = how.overlap(records.owners)
     return (*notes, *unlisted(records), *([] if overlap is None else overlap.notes()))
-
-
-def unlisted(records: Records) -> tuple[str, ...]:
-    """Return what it costs that nobody gave the list of owners; nothing where it was given."""
-    return () if records.listed else (UNLISTED,)

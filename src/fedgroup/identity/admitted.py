@@ -13,7 +13,7 @@ from datetime import datetime
 from fedgroup.errors import InvalidInput
 from fedgroup.identity.issuing import now
 from fedgroup.identity.naming import Role
-from fedgroup.identity.register import REGISTER_FILE, Entry, Register
+from fedgroup.identity.register import REGISTER_FILE, Register, Registered
 from fedgroup.identity.trust import REVOKED_FILE, Trust
 
 
@@ -41,6 +41,6 @@ def admitted(trust: Trust, role: Role, *, at: datetime | None = None) -> Admitte
     return Admitted(tuple(sorted({entry.name for entry in running} - set(barred))), barred)
 
 
-def _is_revoked(entry: Entry, trust: Trust) -> bool:
+def _is_revoked(entry: Registered, trust: Trust) -> bool:
     """Look at both: whichever of the two files is newer knows more."""
     return entry.revoked_at is not None or entry.serial in trust.revoked

@@ -23,7 +23,7 @@ from fedgroup.identity.issuing import authority_certificate, now, party_certific
 from fedgroup.identity.keys import FreshKeys, pem_of, tls_key_in
 from fedgroup.identity.locked import is_locked, locked, unlocked
 from fedgroup.identity.naming import require_name
-from fedgroup.identity.register import REGISTER_FILE, Entry, Register, Writing
+from fedgroup.identity.register import REGISTER_FILE, Register, Registered, Writing
 from fedgroup.identity.requests import Request
 from fedgroup.identity.trust import AUTHORITY_FILE, REVOKED_FILE, Trust, list_in, number_of
 
@@ -90,7 +90,7 @@ class Authority:
         self.renew_list(at=begin)
         return issued
 
-    def revoke(self, name: str, *, days: int = LIST_DAYS, at: datetime | None = None) -> list[Entry]:
+    def revoke(self, name: str, *, days: int = LIST_DAYS, at: datetime | None = None) -> list[Registered]:
         """Revoke every certificate of a name that is still valid, for ever; return them."""
         begin = at or now()
         with self.register.writing() as register:
@@ -126,7 +126,7 @@ def is_locked_folder(folder: Path) -> bool:
     return is_locked(read_private(folder / KEY_FILE))
 
 
-def _require_free(request: Request, related: list[Entry], at: datetime) -> None:
+def _require_free(request: Request, related: list[Registered], at: datetime) -> None:
     """Refuse a request for a name or a key that belongs to somebody else, or whose key was revoked."""
     keys = {request.tls_key, request.exchange_key}
     for entry in related:

@@ -29,7 +29,7 @@ _COLUMNS = "name, role, serial, tls_key, exchange_key, not_after, revoked_at"
 
 
 @dataclass(frozen=True)
-class Entry:
+class Registered:
     """One certificate that was issued."""
 
     name: str
@@ -74,7 +74,7 @@ class Register:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[Registered]:
         """Return every certificate, oldest first."""
         if not self._path.exists():
             return []
@@ -98,15 +98,15 @@ class Writing:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def related(self, request: Request) -> list[Entry]:
+    def related(self, request: Request) -> list[Registered]:
         """Return all that was issued to this name or to one of these keys."""
         where = "WHERE name = ? OR tls_key = ? OR exchange_key = ? ORDER BY id"
         return _found(self._connection, where, request.name, request.tls_key, request.exchange_key)
 
-    def of(self, name: str) -> list[Entry]:
+    def of(self, name: str) -> list[Registered]:
         return _found(self._connection, "WHERE name = ? ORDER BY id", name)
 
-    def revoked(self) -> list[Entry]:
+    def revoked(self) -> list[Registered]:
         return _found(self._connection, "WHERE revoked_at IS NOT NULL ORDER BY id")
 
     def add(self, issued: Certificate) -> None:
@@ -114,15 +114,17 @@ class Writing:
         command = "INSERT INTO issued (name, role, serial, tls_key, exchange_key, not_after) VALUES (?, ?, ?, ?, ?, ?)"
         self._connection.execute(command, (*row, int(issued.not_after.timestamp())))
 
-    def revoke(self, entry: Entry, at: datetime) -> None:
+    def revoke(self, entry: Registered, at: datetime) -> None:
         command = "UPDATE issued SET revoked_at = ? WHERE serial = ? AND revoked_at IS NULL"
         self._connection.execute(command, (int(at.timestamp()), f"{entry.serial:x}"))
 
 
-def _found(connection: sqlite3.Connection, where: str, *values: object) -> list[Entry]:
+def _found(connection: sqlite3.Connection, where: str, *values: object) -> list[Registered]:
     rows = connection.execute(f"SELECT {_COLUMNS} FROM issued {where}", values)  # noqa: S608 - only constants
     return [
-        Entry(name, role, int(serial, 16), tls_key, exchange_key, _time(end), None if since is None else _time(since))
+        Registered(
+            name, role, int(serial, 16), tls_key, exchange_key, _time(end), None if since is None else _time(since)
+        )
         for name, role, serial, tls_key, exchange_key, end, since in rows
     ]
 

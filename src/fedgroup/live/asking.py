@@ -12,28 +12,32 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from fedgroup.live.desk import Desk
-from fedgroup.live.lapses import Lapses
+from fedgroup.live.mending import Lapses
 from fedgroup.live.plans import LiveGroup, LivePlan
 from fedgroup.live.replies import Replies
-from fedgroup.messages import NoisyTotals, RangeQuery
+from fedgroup.messages import MaskedAnswers, NoisyAnswers, NoisyTotals
 from fedgroup.messages.asked import Ask, Go
 from fedgroup.messages.said import Masked, Noisy, Ready, perhaps_charged
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.provider.role import Provider
+from fedgroup.questions.kinds import KINDS
+from fedgroup.questions.query import RangeQuery
 
-WORD = 1 << 64
 RERUNS = 1
 
 
 @dataclass
 class Tally:
-    """What was heard: exact whole-unit sums of noisy values, how many noises are in them, and who was in.
+    """What was heard: sums of noisy values in whole units, the words of masked groups, and who was in.
 
     `left_out` are not asked with their masked groups: who lapsed before, and `failed`, who lapsed in this question.
     `led_nothing` are leaders of trusted groups that gave no answer. `modes` are those of the groups that were to give
@@ -47,9 +51,10 @@ class Tally:
     left_out: set[str] = field(default_factory=set)
     present: frozenset[str] = frozenset()
     sums: list[int] = field(default_factory=list)
-    noises: float = 0.0
+    masked: list[list[Sequence[int]]] = field(default_factory=list)
+    shared: float = 0.0
     delta: float = 0.0
-    groups: int = 0
+    unmasked: int = 0
     heard: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
@@ -65,6 +70,16 @@ class Tally:
         self.sums = [0] * len(self.parts)
 
     @property
+    def groups(self) -> int:
+        """How many groups gave an answer, each owner alone counted as one."""
+        return self.unmasked + len(self.masked)
+
+    @property
+    def noises(self) -> float:
+        """How many noises the sums hold: one a group, and what masked groups add against dropouts."""
+        return self.unmasked + self.shared
+
+    @property
     def reasons(self) -> dict[str, int]:
         """How many of the owners that were not heard refused, by their reasons."""
         return dict(sorted(Counter(why for name, why in self.refused.items() if name not in self.heard).items()))
@@ -75,18 +90,33 @@ class Tally:
         unheard = [name for name in self.refused.keys() | self.silent if name not in self.heard]
         return 2 * sum(self.refused.get(name) == "budget" for name in unheard) > len(unheard)
 
-    def add(self, sums: Sequence[int], *, noises: float, heard: Iterable[str]) -> None:
-        """Add the noisy sums of one group."""
+    def add(self, sums: Sequence[int], *, heard: Iterable[str]) -> None:
+        """Add the noisy sums of one group, or of an owner alone: with one noise each."""
         self.sums = [total + one for total, one in zip(self.sums, sums, strict=True)]
-        self.noises += noises
-        self.groups += 1
+        self.unmasked += 1
         self.heard |= set(heard)
+
+    def add_masked(self, group: LiveGroup, words: Mapping[str, Sequence[int]]) -> None:
+        """Add what all members on a roster of a masked group sent."""
+        self.masked.append(list(words.values()))
+        self.shared += float(group.terms.shape(len(words)))
+        self.delta += group.terms.delta
+        self.heard |= words.keys()
 
     def totals(self, query: RangeQuery, protection: Protection) -> NoisyTotals:
         """Return the sums over all owners that were heard."""
         parts: dict[str, int | float] = dict(zip(query.parts, self.sums, strict=True))
+        sizes = [len(rows) for rows in self.masked]
+        masked = MaskedAnswers(
+            np.array([row for rows in self.masked for row in rows], dtype=np.uint64).reshape(-1, len(parts)),
+            np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+            len(sizes),
+            self.shared,
+        )
         scales = scales_of(query, protection)
-        return NoisyTotals(parts, scales, False, noises=self.noises, heard=len(self.heard))
+        return Provider().combine(
+            NoisyAnswers(parts, scales, False, noises=self.unmasked, heard=len(self.heard), masked=masked)
+        )
 
 
 class Asking:
@@ -98,7 +128,7 @@ class Asking:
 
     async def answer(
         self,
-        query: RangeQuery,
+        query: WireQuery,
         plan: LivePlan | None,
         present: Collection[str],
         *,
@@ -107,7 +137,7 @@ class Asking:
         may_rerun: Callable[[], bool] = lambda: True,
     ) -> Tally:
         """Return what those `present` said; maybe nobody was heard. Nobody else is asked, whoever comes meanwhile."""
-        tally = Tally(query.parts, set(self._lapses.left_out), frozenset(present))
+        tally = Tally(KINDS[query.kind].parts, set(self._lapses.left_out), frozenset(present))
         groups = () if plan is None else plan.groups
         alone = sorted(present) if plan is None else plan.alone(present, tally.left_out)
         spoilt = await self._round(query, groups, alone, tally, by=by, seconds=seconds)
@@ -119,7 +149,7 @@ class Asking:
 
     async def _round(
         self,
-        query: RangeQuery,
+        query: WireQuery,
         groups: Sequence[LiveGroup],
         alone: Sequence[str],
         tally: Tally,
@@ -131,12 +161,11 @@ class Asking:
         round_id = secrets.token_bytes(16)
         tally.rounds.append(round_id)
         deadline = asyncio.get_running_loop().time() + seconds
-        wire = WireQuery.of(query)
         # a group that waits for silent members must leave time for its second step
         first_step = seconds / (2 if groups else 1)
 
         def ask(plan: str | None, within: float) -> Ask:
-            return Ask(round_id, wire, plan, _ms(within), by, self._desk.agreed)
+            return Ask(round_id, query, plan, _ms(within), by, self._desk.agreed)
 
         messages = dict.fromkeys(alone, ask(None, first_step))
         for group in groups:
@@ -149,11 +178,10 @@ class Asking:
         tally.silent |= messages.keys() - replies.said.keys() - replies.refused.keys()
         tally.paid |= _may_have_paid(tally.present.intersection([*alone, *_writers(groups)]), replies)
         self._lapses.note_alone([name for name in alone if _add_alone(tally, name, replies)])
-        return await self._second_step(query, round_id, groups, replies, tally, deadline=deadline)
+        return await self._second_step(round_id, groups, replies, tally, deadline=deadline)
 
     async def _second_step(
         self,
-        query: RangeQuery,
         round_id: bytes,
         groups: Sequence[LiveGroup],
         replies: Replies,
@@ -177,9 +205,9 @@ class Asking:
         tally.refused |= said.refused
         tally.silent |= messages.keys() - said.said.keys() - said.refused.keys()
         tally.paid |= _may_have_paid(messages, said)
-        spoilt = [group for group in going if not _add_group(tally, group, rosters[group.name], said, query)]
+        spoilt = [group for group in going if not _add_group(tally, group, rosters[group.name], said)]
         tally.led_nothing |= {group.members[0] for group in groups if group.mode == "trusted"} - set(said.said)
-        self._note_lapses(tally, spoilt, rosters, _masked(said, query))
+        self._note_lapses(tally, spoilt, rosters, _masked(said, tally))
         return [group for group in spoilt if _could_go(group, tally.left_out)]
 
     def _note_lapses(
@@ -236,41 +264,34 @@ def _add_alone(tally: Tally, name: str, replies: Replies) -> bool:
     said = replies.said.get(name)
     if not isinstance(said, Noisy) or len(said.sums) != len(tally.parts):
         return False
-    tally.add(said.sums, noises=1, heard=[name])
+    tally.add(said.sums, heard=[name])
     tally.alone += 1
     return True
 
 
-def _add_group(tally: Tally, group: LiveGroup, roster: Sequence[int], said: Replies, query: RangeQuery) -> bool:
+def _add_group(tally: Tally, group: LiveGroup, roster: Sequence[int], said: Replies) -> bool:
     """Add a group's sums; tell whether its round came to a result."""
     if group.mode == "trusted":
         reply = said.said.get(group.members[0])
-        if not isinstance(reply, Noisy) or len(reply.sums) != len(query.parts) or not set(reply.heard) <= set(roster):
+        if not isinstance(reply, Noisy) or len(reply.sums) != len(tally.parts) or not set(reply.heard) <= set(roster):
             return True  # a silent leader is missing with its group; its members are not asked again
-        tally.add(reply.sums, noises=1, heard=(group.members[p] for p in reply.heard))
+        tally.add(reply.sums, heard=(group.members[p] for p in reply.heard))
         return True
-    masked = _masked(said, query)
+    masked = _masked(said, tally)
     if not all(group.members[p] in masked for p in roster):
         return False
-    columns = zip(*(masked[group.members[p]].words for p in roster), strict=True)
-    sums = [_signed(sum(column) % WORD) for column in columns]
-    tally.add(sums, noises=float(group.terms.shape(len(roster))), heard=(group.members[p] for p in roster))
-    tally.delta += group.terms.delta
+    tally.add_masked(group, {group.members[p]: masked[group.members[p]].words for p in roster})
     return True
 
 
-def _masked(said: Replies, query: RangeQuery) -> dict[str, Masked]:
+def _masked(said: Replies, tally: Tally) -> dict[str, Masked]:
     """Return the masked values that fit the question; others are as good as none."""
     return {
         name: reply
         for name, reply in said.said.items()
-        if isinstance(reply, Masked) and len(reply.words) == len(query.parts)
+        if isinstance(reply, Masked) and len(reply.words) == len(tally.parts)
     }
 
 
 def _ms(seconds: float) -> int:
     return max(1, int(seconds * 1000))
-
-
-def _signed(word: int) -> int:
-    return word - WORD if word >= WORD // 2 else word

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from statistics import median
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import OwnersLeft
+from fedgroup.questions.answers import OwnersLeft
 
 
 class Balances:

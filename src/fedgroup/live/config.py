@@ -6,8 +6,10 @@ import re
 import time
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote, unquote
+
+import msgspec
 
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
@@ -16,21 +18,13 @@ from fedgroup.live.settings import MPC_MOST, LiveSettings, UsualGrouping
 from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.owner.policy import Policy
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
+from fedgroup.questions.kinds import KINDS
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import Box, PublicMap
-
-try:
-    import msgspec
-except ImportError:
-    raise InvalidInput("live roles need the extra [live]: pip install 'fedgroup[live]'") from None
-
 
 _FILE_URL = re.compile(r"(?P<kind>sqlite|duckdb)://(/(?P<path>[^?#]*))?")
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?) ?([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-
-MOST_SIDE = 64
-"""The most columns, or rows, of a grid that owners are compared on: a vector travels as one message."""
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -38,7 +32,6 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
 
 
 _Named = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_TEXT)]
-_Cells = Annotated[int, msgspec.Meta(ge=1, le=MOST_SIDE)]
 _Days = Annotated[int, msgspec.Meta(ge=1, le=36_500)]
 _AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -121,15 +114,6 @@ class AnswersTable(_Table, frozen=True, kw_only=True):
     dropouts: float = 0.1
 
 
-class GroupingTable(_Table, frozen=True, kw_only=True):
-    """How owners are grouped where a request for a plan does not say it."""
-
-    columns: _Cells = 5
-    rows: _Cells = 5
-    graph: Literal["topcell", "likely", "noisy"] = "likely"
-    leftovers: Literal["alone", "cohort"] = "cohort"
-
-
 class PageTable(_Table, frozen=True, kw_only=True):
     """What the map shows below areas: outlines (a GeoJSON file), and a server of tiles if it is in degrees.
 
@@ -157,7 +141,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
     http: HttpTable = HttpTable()
     page: PageTable = PageTable()
     answers: AnswersTable = AnswersTable()
-    grouping: GroupingTable = GroupingTable()
+    grouping: UsualGrouping = UsualGrouping()
     state: StateTable = StateTable()
 
     @property
@@ -173,7 +157,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
             seconds=answers.seconds,
             attributes=self.federation.attributes,
             times=self.federation.times,
-            grouping=UsualGrouping(**msgspec.structs.asdict(self.grouping)),
+            grouping=self.grouping,
             quorum=Quorum(answers.least_owners, answers.least_share),
             messages_at_once=answers.messages_at_once,
         )
@@ -200,7 +184,7 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
 
     highest_epsilon: float = 1.0
     highest_setup: float | None = None
-    kinds: tuple[str, ...] = ("count", "sum", "avg")
+    kinds: tuple[str, ...] = tuple(KINDS)
     modes: tuple[str, ...] = ("masked",)
     trusted_with: tuple[str, ...] = ()
     fewest_members: int = 3
@@ -213,21 +197,12 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
 
     @property
     def policy(self) -> Policy:
-        return Policy(
-            highest_epsilon=Epsilon.of(self.highest_epsilon, name="highest_epsilon"),
-            highest_setup=_some(self.highest_setup),
-            kinds=self.kinds,
-            modes=self.modes,
-            trusted_with=self.trusted_with,
-            fewest_members=self.fewest_members,
-            fewest_colluders=self.fewest_colluders,
-            smallest_radius=self.smallest_radius,
-            shortest_window=_seconds(self.shortest_window, name="shortest_window"),
-            attributes=self.attributes,
-            tell_left=self.tell_left,
-            comparisons=self.comparisons,
-            now=time.time,
-        )
+        checked = {
+            "highest_epsilon": Epsilon.of(self.highest_epsilon, name="highest_epsilon"),
+            "highest_setup": _some(self.highest_setup),
+            "shortest_window": _seconds(self.shortest_window, name="shortest_window"),
+        }
+        return Policy(**msgspec.structs.asdict(self) | checked, now=time.time)
 
 
 class OwnerConfig(_Table, frozen=True, kw_only=True):

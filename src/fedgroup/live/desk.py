@@ -24,7 +24,7 @@ log = logging.getLogger("fedgroup.provider")
 _LOOK_AGAIN_S = 1.0
 
 
-class Link(Protocol):
+class ProvidersLink(Protocol):
     """The provider's end of the wire."""
 
     async def send_many(self, messages: Iterable[tuple[str, bytes]]) -> None: ...
@@ -40,7 +40,7 @@ class Desk:
 
     def __init__(
         self,
-        link: Link,
+        link: ProvidersLink,
         *,
         encode: Callable[[Any], bytes],
         decode: Callable[[bytes, tuple[type, ...]], Any],

@@ -7,42 +7,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import json
 import logging
 import secrets
-import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from typing import Any, Protocol
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidQuery, LedgerUnavailable, TooFewHeard
+from fedgroup.errors import InvalidQuery, LedgerUnavailable
 from fedgroup.live.asking import Asking, Tally
 from fedgroup.live.attendance import Attendance, Quorum
-from fedgroup.live.balances import left_in_words
 from fedgroup.live.desk import Desk
 from fedgroup.live.forming import Forming
-from fedgroup.live.lapses import Lapses
-from fedgroup.live.leaving import Leaving
-from fedgroup.live.logs import note_refusals
-from fedgroup.live.mending import Mending
-from fedgroup.live.plans import LivePlan, Roster
+from fedgroup.live.mending import Lapses, Mending
+from fedgroup.live.plans import Leaving, LivePlan, Roster
+from fedgroup.live.question import LiveQuestion
 from fedgroup.live.settings import LiveSettings
-from fedgroup.live.telling import notes_of, with_attendance
-from fedgroup.messages import Answer, ExpectedError, OwnersLeft, RangeQuery
-from fedgroup.messages.asked import Check
-from fedgroup.messages.said import Checked
-from fedgroup.privacy.release import scales_of
+from fedgroup.messages.wire_query import WireQuery
 from fedgroup.provider.settings import GroupingSettings
-from fedgroup.space.ranges import canonical_range
-from fedgroup.user import role as user
-from fedgroup.user.trust import trust_in
+from fedgroup.questions.answers import Answer, OwnersLeft
+from fedgroup.questions.methods import PRIVATE, Method, chosen, trust_in
+from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.said import as_invalid_query
+from fedgroup.questions.sameness import same_question
 
 log = logging.getLogger("fedgroup.provider")
-
-METHODS = ("dp", "fedgroup", "cohorts", "mpc")
 
 
 class AnswerStore(Protocol):
@@ -67,7 +57,7 @@ class LiveProvider:
     def __init__(self, desk: Desk, settings: LiveSettings, *, store: AnswerStore) -> None:
         self.desk = desk
         self.settings = settings
-        self._store = store
+        self.store = store
         self._lapses = Lapses(desk.arrivals)
         self._forming = Forming(
             desk,
@@ -84,6 +74,11 @@ class LiveProvider:
         self._retired: set[str] = set()  # who is still meant by a plan
         self.answered_at: float | None = None
         self._plans = {plan.method: plan for plan in map(LivePlan.of, store.plans())}
+
+    @property
+    def plans(self) -> Mapping[str, LivePlan]:
+        """The plans in force, by method."""
+        return self._plans
 
     @property
     def plan(self) -> LivePlan | None:
@@ -107,18 +102,26 @@ class LiveProvider:
             await self._put_in_force(plan, plan.rosters, arrivals)
             return plan
 
-    async def again(self, query: RangeQuery, *, method: str | None = None) -> Answer | None:
-        """Return the stored answer to the same question, for nothing, if every owner in it has the same data still."""
-        started = time.perf_counter()
+    @asynccontextmanager
+    async def question(self, query: RangeQuery, *, method: str | None = None) -> AsyncIterator[LiveQuestion]:
+        """Yield a question that can be asked; its groups stay while the context lasts, whatever is put in force."""
         self.settings.public_map.require_reachable(query.range)
-        chosen = self._chosen(method)
-        async with self._plan_in_use(chosen) as plan:
-            found = await self._same_again(self._key(query, chosen, plan), plan)
-        if found is None:
-            return None
-        log.info("asked", extra={"method": chosen, "kind": query.kind})
-        log.info("answered", extra={"method": chosen, "kind": query.kind})
-        return replace(found, seconds=time.perf_counter() - started)
+        with as_invalid_query():
+            wire = WireQuery.of(query)
+        by = chosen(method, planned=self.plan is not None, among=PRIVATE)
+        plan = await self._plan_for(by)
+        async with self._leaving.using(plan):
+            settings = self.settings
+            key = same_question(
+                query,
+                by.name,
+                settings.public_map,
+                None if plan is None else plan.id,
+                sorted(self.desk.present),
+                str(settings.protection),
+                asdict(settings.masks),
+            )
+            yield LiveQuestion(self, query, wire, by, plan, key)
 
     async def ask(
         self,
@@ -130,43 +133,21 @@ class LiveProvider:
         quorum: Quorum | None = None,
         may_rerun: Callable[[], bool] = lambda: True,
     ) -> Answer:
-        """Return the answer of the owners that are here; the same again is free while nobody's data changed.
+        """Return the answer of the owners that are here; the same again is free while nobody's data changed."""
+        async with self.question(query, method=method) as asked:
+            again = None if fresh else await asked.again()
+            return again or await asked.ask(by=by, quorum=quorum, may_rerun=may_rerun)
 
-        With fewer owners than the `quorum` nobody is asked.
-        """
-        started = time.perf_counter()
-        again = None if fresh else await self.again(query, method=method)
-        if again is not None:
-            return again
-        self.settings.public_map.require_reachable(query.range)
-        chosen = self._chosen(method)
-        log.info("asked", extra={"method": chosen, "kind": query.kind})
-        async with self._plan_in_use(chosen) as plan:
-            key, attendance = self._key(query, chosen, plan), await self.attendance(plan)
-            (quorum or self.settings.quorum).require(attendance)
-            tally = await self._asking.answer(
-                query, plan, attendance.present, by=by, seconds=self.settings.seconds, may_rerun=may_rerun
-            )
-            if plan is not None:
-                self._mending.note_answer(plan, self._plans.get(chosen), tally)
-        note_refusals(log, tally.refused)
-        self.desk.balances.note(query.epsilon, heard=tally.heard, refused=tally.refused)
-        if not tally.heard:
-            reasons, spent = tally.reasons, tally.for_budgets
-            left = left_in_words(self.owners_left(query.epsilon)) if spent else None
-            raise TooFewHeard(heard=0, needed=1, refused=reasons, charged=tally.paid, spent=spent, known_left=left)
-        answer = self._answer(query, chosen, plan, tally, attendance)
-        self.answered_at = time.time()
-        if not tally.reruns:
-            with contextlib.suppress(LedgerUnavailable):  # what is not kept is asked and paid for again
-                self._store.keep(key, tally.rounds[0], asdict(answer) | {"heard_of": sorted(tally.heard)})
-        log.info("answered", extra={"method": chosen, "kind": query.kind})
-        return replace(answer, seconds=time.perf_counter() - started)
-
-    async def expect(self, query: RangeQuery, *, method: str | None = None) -> dict[str, ExpectedError]:
-        """Return the error to expect if everybody who is here answers; nothing is spent."""
-        _, noises = self.partition(await self._plan_for(self._chosen(method)))
-        return user.expect(query, scales=scales_of(query, self.settings.protection), noises=noises, continuous=False)
+    async def put(
+        self, asked: LiveQuestion, attendance: Attendance, *, by: str, may_rerun: Callable[[], bool]
+    ) -> Tally:
+        """Put a question to the owners that are here, and learn from who refused or fell silent."""
+        tally = await self._asking.answer(
+            asked.wire, asked.plan, attendance.present, by=by, seconds=self.settings.seconds, may_rerun=may_rerun
+        )
+        if asked.plan is not None:
+            self._mending.note_answer(asked.plan, self._plans.get(asked.method.name), tally)
+        return tally
 
     def partition(self, plan: LivePlan | None) -> tuple[int, float]:
         """Return how many groups, each owner alone counted as one, and how many noises answer a question now."""
@@ -195,47 +176,33 @@ class LiveProvider:
         delta = 0.0 if plan is None else plan.delta
         return trust_in(modes, colluders=self.settings.masks.colluders, delta=delta, alone=alone)
 
-    def require_possible(self, method: str) -> None:
+    def require_possible(self, method: Method) -> None:
         """Refuse a method that cannot be used with so many owners as are here, before anybody is charged."""
         self.settings.require_possible(method, owners=len(self.desk.present - self._lapses.left_out))
 
-    def can_use(self, method: str) -> bool:
+    def can_use(self, method: Method) -> bool:
         """Tell whether a method can be used now."""
-        owners = len(self.desk.present - self._lapses.left_out)
-        return self.plan is not None if method == "fedgroup" else method != "mpc" or owners <= self.settings.mpc_most
+        if method.needs_plan:
+            return self.plan is not None
+        return self.settings.is_possible(method, owners=len(self.desk.present - self._lapses.left_out))
 
-    def _chosen(self, method: str | None) -> str:
-        return method or ("fedgroup" if self.plan is not None else "dp")
-
-    @asynccontextmanager
-    async def _plan_in_use(self, method: str) -> AsyncIterator[LivePlan | None]:
-        """Yield the plan in force for a method; its groups stay while the context lasts, whatever is put in force."""
-        plan = await self._plan_for(method)
-        async with self._leaving.using(plan):
-            yield plan
-
-    async def _plan_for(self, method: str) -> LivePlan | None:
-        if method not in METHODS:
-            raise InvalidQuery(f"a live method is one of {', '.join(METHODS)}, got {method!r}")
-        if method == "dp":
-            return None
-        if method == "fedgroup":
+    async def _plan_for(self, method: Method) -> LivePlan | None:
+        if method.needs_plan:
             if self.plan is None:
                 raise InvalidQuery("there is no plan in force; the operator makes one by regrouping, or ask with dp")
             return await self._mended(self.plan)
-        return await self._cohorts(method)
+        return None if method.together is None else await self._cohorts(method, method.together)
 
-    async def _cohorts(self, method: str) -> LivePlan:
+    async def _cohorts(self, method: Method, together: Callable[[int, int], int]) -> LivePlan:
         """Return masked cohorts of the owners that are here, formed anew when somebody came."""
         async with self._changing:
-            known, able = self._plans.get(method), self.desk.present - self._lapses.left_out
+            known, able = self._plans.get(method.name), self.desk.present - self._lapses.left_out
             if known is not None and able <= known.formed_of and not self._mending.broken(known):
                 return known
             arrivals = dict(self.desk.arrivals)
             # who came since the question was let in may make one group too large: then there are two
-            whole = min(max(2, len(able)), self.settings.mpc_most)
-            size = whole if method == "mpc" else self.settings.cohort_size
-            plan = await self._forming.by_chance(method, size, self.settings.masks)
+            size = min(together(max(2, len(able)), self.settings.cohort_size), self.settings.mpc_most)
+            plan = await self._forming.by_chance(method.name, size, self.settings.masks)
             plan = replace(plan, settings={"formed_of": sorted(able)})
             await self._put_in_force(plan, plan.rosters, arrivals)
             return plan
@@ -260,25 +227,9 @@ class LiveProvider:
         old = self._plans.get(plan.method)
         self._plans[plan.method] = plan
         self._mending.note_formed(plan, formed, arrivals)
-        self._store.keep_plan(plan.method, asdict(plan))
+        self.store.keep_plan(plan.method, asdict(plan))
         kept = {group.name for group in plan.groups}
         await self._leaving.end(() if old is None else (group for group in old.groups if group.name not in kept))
-
-    async def _same_again(self, key: str, plan: LivePlan | None) -> Answer | None:
-        """Return the stored answer to the same question if every owner in it says that its data is the same."""
-        found = self._store.earlier(key)
-        if found is None:
-            return None
-        earlier, stored = found
-        asked = Check(secrets.token_bytes(16), earlier)
-        everyone = dict.fromkeys(stored["heard_of"], asked)
-        replies = await self.desk.ask(asked.round, everyone, (Checked,), seconds=self.settings.seconds)
-        if set(replies.said) != set(everyone) or not all(said.same for said in replies.said.values()):
-            return None
-        facts = {name: value for name, value in stored.items() if name != "heard_of"}
-        facts = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
-        answer = Answer(**facts | {"stored": True, "charged": 0.0})
-        return with_attendance(answer, await self.attendance(plan), heard=set(everyone))
 
     async def attendance(self, plan: LivePlan | None = None) -> Attendance:
         """Return who is known, or meant by a plan, and who of them is here.
@@ -293,7 +244,7 @@ class LiveProvider:
     async def _keep_known(self) -> None:
         new = dict(self.desk.unkept)
         if new:
-            await asyncio.to_thread(self._store.keep_owners, new)
+            await asyncio.to_thread(self.store.keep_owners, new)
         for name, certificate in new.items():
             if self.desk.unkept.get(name) == certificate:
                 del self.desk.unkept[name]
@@ -303,48 +254,7 @@ class LiveProvider:
         if owner in self.desk.present:
             raise InvalidQuery(f"{owner} is here; only an owner that is away can be retired")
         known = owner in (await self.attendance()).known
-        await asyncio.to_thread(self._store.retire_owner, owner)
+        await asyncio.to_thread(self.store.retire_owner, owner)
         self.desk.retire(owner)
         self._retired.add(owner)
         return known
-
-    def _key(self, query: RangeQuery, method: str, plan: LivePlan | None) -> str:
-        """Name a question: the same for the same range, kind, epsilon, method, plan, roster, map and protection."""
-        measure = None if query.measure is None else asdict(query.measure)
-        asked = [query.kind, canonical_range(query.range), query.epsilon.nano, query.since, query.until, measure]
-        agreed = [asdict(self.settings.public_map), str(self.settings.protection), asdict(self.settings.masks)]
-        facts = [asked, method, None if plan is None else plan.id, sorted(self.desk.present), agreed]
-        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-
-    def _answer(
-        self,
-        query: RangeQuery,
-        method: str,
-        plan: LivePlan | None,
-        tally: Tally,
-        attendance: Attendance,
-    ) -> Answer:
-        reading = user.read(query, tally.totals(query, self.settings.protection))
-        mode = None if plan is None else plan.mode
-        cost = float(query.epsilon * (1 + tally.reruns))
-        colluders, alone = self.settings.masks.colluders, bool(tally.alone)
-        trust = trust_in(tally.modes, colluders=colluders, delta=tally.delta, alone=alone)
-        return Answer(
-            kind=query.kind,
-            value=reading.value,
-            interval=reading.interval,
-            confidence=user.CONFIDENCE,
-            epsilon=cost,
-            method=method,
-            in_group=mode,
-            trust=trust,
-            groups=tally.groups,
-            noises=tally.noises,
-            **attendance.counts(tally.heard),
-            private=True,
-            asked_at=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
-            charged=cost,
-            notes=(*notes_of(tally, attendance), *reading.notes),
-            refused=tally.reasons,
-            delta=tally.delta,
-        )

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import logging
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, get_args
 
-from fedgroup.errors import InvalidInput, ProtocolViolation
+from fedgroup.errors import InvalidInput, LedgerUnavailable, ProtocolViolation
 from fedgroup.identity import Certificate, Identity, Trust
-from fedgroup.live.agreed import agreed_on
 from fedgroup.live.channels import OwnerChannel, ProviderChannels
 from fedgroup.live.config import FederationTable, OwnerConfig, ProviderConfig
 from fedgroup.live.desk import Desk
 from fedgroup.live.expiry import Expiries, endings_of, endings_of_others
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.ledgers import MarkedLedger, Marking, open_ledger, sole_owner
-from fedgroup.live.owner import run_owner
+from fedgroup.live.logs import note_exchange
 from fedgroup.live.provider import LiveProvider
+from fedgroup.live.settings import agreed_on
 from fedgroup.live.vouching import Vouching
+from fedgroup.messages.live import ToOwner
 from fedgroup.owner.node import OwnerNode
-from fedgroup.owner.node_parts import Silo
+from fedgroup.owner.node_parts import OwnersSilo
 from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.space import PublicMap
@@ -36,6 +40,73 @@ from fedgroup.transport.codec import decode, decode_once, encode
 from fedgroup.transport.connection import BrokerAddress
 from fedgroup.transport.mqtt import MqttOwnerLink, MqttProviderLink
 from fedgroup.transport.topics import Topics
+
+log = logging.getLogger("fedgroup.owner")
+
+
+class OwnersLink(Protocol):
+    """The owner's end of the wire."""
+
+    @property
+    def waited_s(self) -> float: ...
+
+    async def send(self, to: str, payload: bytes) -> None: ...
+
+    def received(self) -> AsyncIterator[tuple[str, bytes]]: ...
+
+
+async def run_owner(
+    node: OwnerNode,
+    link: OwnersLink,
+    *,
+    decode: Callable[[bytes, tuple[type, ...]], Any],
+    flushing: Flushing,
+    in_thread: bool = True,
+) -> None:
+    """Answer until cancelled, one message after the other; a database's work is done in a thread.
+
+    Guarantee: what a message brought about is on disk before anything is sent for it.
+    """
+    async for sender, payload in link.received():
+        try:
+            message = decode(payload, get_args(ToOwner))
+        except ProtocolViolation:
+            log.warning("a message was refused", extra={"party": node.name})
+            continue
+        if not node.agrees(message):
+            log.warning("this owner's [federation] table differs from the provider's", extra={"party": node.name})
+        work = partial(node.prepare, sender, message, waited_s=link.waited_s)
+        replies = await asyncio.to_thread(work) if in_thread else work()
+        try:
+            await flushing.flushed(node.ledger)
+        except LedgerUnavailable as error:
+            replies = node.refusal(sender, message, error)
+        for to, reply in replies:
+            await link.send(to, reply)
+        note_exchange(log, node.name, message, replies)
+
+
+_USUAL = 1_024
+
+
+def allow_open_files() -> None:
+    """Raise this process' limit, and that of those it starts, to what the system allows it."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def files_allowed() -> int:
+    """Return how many files and connections this process may have open now."""
+    try:
+        import resource
+    except ImportError:
+        return _USUAL
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 20 if allowed == resource.RLIM_INFINITY else allowed
+
 
 CONNECT_SECONDS = 20.0
 _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104
@@ -180,7 +251,7 @@ def open_node(
     return node, identity, vouching, marked
 
 
-def open_silo(settings: dict[str, Any], public_map: PublicMap, *, max_records: int | None) -> Silo:
+def open_silo(settings: dict[str, Any], public_map: PublicMap, *, max_records: int | None) -> OwnersSilo:
     """Return an owner's silo; `kind = "records"` is a table that is read when its owner starts."""
     if settings.get("kind") == "records":
         from fedgroup.data.files import read_own
@@ -190,7 +261,7 @@ def open_silo(settings: dict[str, Any], public_map: PublicMap, *, max_records: i
         return TableSilo(read_own(Path(settings["path"])), public_map, max_records=max_records)
     from fedgroup.silos import open_silo as open_database
 
-    database: Silo = open_database(settings, public_map, max_records=max_records)
+    database: OwnersSilo = open_database(settings, public_map, max_records=max_records)
     return database
 
 

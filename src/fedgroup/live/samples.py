@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from fedgroup.live.settings import UsualGrouping
+from fedgroup.questions.graphs import PRIVATE
+from fedgroup.questions.kinds import KINDS
+
 _FEDERATION = """\
 [federation]                          # agreed by all; the same in everybody's file
 name = "{federation}"
@@ -56,7 +62,7 @@ dropouts = 0.1                        # which share of them may be silent
 [grouping]                            # how owners are grouped, unless a request for a plan says it
 columns = 5                           # cells of the grid that owners are compared on; few owners need a coarse one
 rows = 5
-graph = "likely"                      # or "topcell", "noisy"
+graph = "likely"                      # or {graphs}
 leftovers = "cohort"                  # owners that could not be placed form masked cohorts; or stay "alone"
 
 [state]
@@ -85,7 +91,7 @@ keep_days = 90                        # how long it can repeat what it said; wha
 [policy]                              # what this owner refuses, whoever asks
 highest_epsilon = 1.0                 # the most one answer may cost
 # highest_setup = 0.5                 # the most one noisy vector, for grouping, may cost; else as an answer
-kinds = ["count", "sum", "avg"]
+kinds = [{kinds}]
 # attributes = ["fare"]               # the columns that may be summed; else all that the silo names
 modes = ["masked"]                    # "trusted" too, if leaders of its groups may see its exact answers
 trusted_with = []                     # the owners it may be in trusted groups with, by name; ["*"]: all
@@ -125,7 +131,8 @@ def provider_text(
 ) -> str:
     """Return a provider's file; `offered` are the lines about attributes and times."""
     common = _common(federation, domain, lonlat, places, offered)
-    return _PROVIDER.format(file=file, common=common, host=host, port=port, http_port=http_port)
+    graphs = _quoted(name for name in PRIVATE if name != UsualGrouping().graph)
+    return _PROVIDER.format(file=file, common=common, host=host, port=port, http_port=http_port, graphs=graphs)
 
 
 def owner_text(
@@ -143,9 +150,13 @@ def owner_text(
     """Return an owner's file."""
     common = _common(federation, domain, lonlat, places, "")
     silos = {"silo": PARQUET_SILO, "more_silo": _MORE_SILO} if silo is None else {"silo": silo, "more_silo": ""}
-    return _OWNER.format(file=file, common=common, host=host, port=port, cap=cap, **silos)
+    return _OWNER.format(file=file, common=common, host=host, port=port, cap=cap, kinds=_quoted(KINDS), **silos)
 
 
 def _common(federation: str, domain: str, lonlat: bool, places: dict[str, str], offered: str) -> str:
     facts = {"federation": federation, "domain": domain, "lonlat": str(lonlat).lower(), "offered": offered}
     return _FEDERATION.format(**facts, **places)
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

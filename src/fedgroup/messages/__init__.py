@@ -6,41 +6,25 @@ Guarantee: every message is public (questions, partitions), differentially priva
 """
 
 from fedgroup.messages.values import (
-    MOST_UNITS,
-    Answer,
-    Expectation,
-    ExpectedError,
     Flags,
     Grouping,
-    Kind,
     Labels,
     MaskedAnswers,
-    Measure,
     Noisy,
     NoisyAnswers,
     NoisyTotals,
     NoisyVectors,
-    OwnersLeft,
     Partition,
-    RangeQuery,
 )
 
 __all__ = [
-    "MOST_UNITS",
-    "Answer",
-    "Expectation",
-    "ExpectedError",
     "Flags",
     "Grouping",
-    "Kind",
     "Labels",
     "MaskedAnswers",
-    "Measure",
     "Noisy",
     "NoisyAnswers",
     "NoisyTotals",
     "NoisyVectors",
-    "OwnersLeft",
     "Partition",
-    "RangeQuery",
 ]

@@ -9,7 +9,7 @@ from functools import cached_property
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.messages.limits import MOST_POINTS, MOST_TEXT, require
-from fedgroup.messages.values import Kind, Measure, RangeQuery
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Circle, MultiPolygon, Polygon, Range, Rectangle
 
 Ring = list[list[float]]
@@ -62,7 +62,7 @@ class WireRange:
 class WireQuery:
     """A question in plain values; `since` and `until` are microseconds since 1970."""
 
-    kind: Kind
+    kind: str
     range: WireRange
     epsilon_nano: int
     attribute: str | None = None

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.errors import InvalidQuery
-from fedgroup.messages import Measure, RangeQuery
 from fedgroup.owner.identity import Codes
 from fedgroup.owner.records import Records
 from fedgroup.owner.times import NO_TIME, Times
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Grid, PublicMap
 
 Ints = npt.NDArray[np.int64]

@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 
 from fedgroup.errors import InvalidInput
-from fedgroup.messages import RangeQuery
 from fedgroup.owner.counting import times_of, whole_units
 from fedgroup.owner.identity import Codes
 from fedgroup.owner.range_scan import (
@@ -41,6 +40,7 @@ from fedgroup.owner.range_scan import (
 )
 from fedgroup.owner.records import Records
 from fedgroup.owner.times import NO_TIME
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Box, Circle, PublicMap, Range
 
 Partials = tuple[Codes, dict[str, Ints]]

@@ -24,7 +24,6 @@ from fedgroup.errors import (
     LedgerUnavailable,
     ProtocolViolation,
 )
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Agreed, Ask, Balance, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
 from fedgroup.messages.live import ToOwner
 from fedgroup.messages.said import (
@@ -40,9 +39,8 @@ from fedgroup.messages.said import (
     Revealed,
     Sealed,
 )
-from fedgroup.messages.words import question, round_name
 from fedgroup.owner.groups import MOST_OFFERS, Group, Memberships
-from fedgroup.owner.node_parts import Certified, OwnIdentity, RoundLedger, Silo
+from fedgroup.owner.node_parts import Certified, OwnersSilo, OwnIdentity, RoundLedger
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.refusals import Unknown, about, reason_of, require_answerable
 from fedgroup.owner.relays import Relays
@@ -62,6 +60,8 @@ from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import disclose_to_leader, release_vectors, scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.privacy.shares import require_shareable
+from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.words import question, round_name
 from fedgroup.space import PublicMap
 
 PROVIDER = "provider"
@@ -76,7 +76,7 @@ class OwnerNode:
     def __init__(
         self,
         identity: OwnIdentity,
-        silo: Silo,
+        silo: OwnersSilo,
         *,
         public_map: PublicMap,
         protection: Protection,

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import RangeQuery
 from fedgroup.privacy.budget import Charge
+from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.pair_keys import OwnerKey
 from fedgroup.space import Grid
 
 
-class Silo(Protocol):
+class OwnersSilo(Protocol):
     """An owner's records behind a database; everything it returns is exact and stays here."""
 
     @property

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Describe, Offer
+from fedgroup.questions.kinds import KINDS
+from fedgroup.questions.methods import MODES
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import PublicMap, Rectangle
 from fedgroup.space.room import has_room
 
-KINDS = ("count", "sum", "avg")
-MODES = ("trusted", "masked")
 _SECOND = 1_000_000
 """In microseconds, as questions tell times."""
 
@@ -45,7 +45,7 @@ class Policy:
 
     highest_epsilon: Epsilon = Epsilon(1_000_000_000)  # noqa: RUF009  frozen
     highest_setup: Epsilon | None = None
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str, ...] = tuple(KINDS)
     modes: tuple[str, ...] = ("masked",)
     trusted_with: tuple[str, ...] = ()
     fewest_members: int = 3

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fedgroup.errors import BudgetExhausted, LedgerUnavailable, ProtocolViolation, SiloUnavailable
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.limits import MOST_NAME
 from fedgroup.messages.live import ToOwner
-from fedgroup.owner.node_parts import Silo
+from fedgroup.owner.node_parts import OwnersSilo
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import PublicMap
 
 
@@ -17,7 +17,7 @@ class Unknown(ProtocolViolation):
     """Something the owner does not have: a plan, a round, a column."""
 
 
-def require_answerable(query: RangeQuery, silo: Silo, *, public_map: PublicMap, protection: Protection) -> None:
+def require_answerable(query: RangeQuery, silo: OwnersSilo, *, public_map: PublicMap, protection: Protection) -> None:
     """Refuse a question about another place or about columns that are not there, and noise that cannot be drawn."""
     public_map.require_reachable(query.range)
     if query.measure is not None and query.measure.attribute not in silo.attributes:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.messages import MaskedAnswers, NoisyAnswers, NoisyVectors, Partition, RangeQuery
+from fedgroup.messages import MaskedAnswers, NoisyAnswers, NoisyVectors, Partition
 from fedgroup.owner.comparing import ComparingOwners
 from fedgroup.owner.counting import Ints, contributing, count_vectors, found_units, sum_by, total_units
 from fedgroup.owner.identity import Codes
@@ -31,6 +31,7 @@ from fedgroup.privacy.release import (
 )
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.privacy.shares import require_shareable
+from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.round import MaskedGroups
 from fedgroup.space import Grid, PublicMap
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from fedgroup.errors import ProtocolViolation
-from fedgroup.messages import RangeQuery
 from fedgroup.messages.asked import Ask
 from fedgroup.messages.said import Letter, Masked
 from fedgroup.owner.groups import Group
@@ -19,6 +18,7 @@ from fedgroup.privacy.lone_share import epsilon_if_alone
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import Disclosed, release_masked, release_sum, scales_of
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.masking import round_context
 from fedgroup.secure.member import Member
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.messages import RangeQuery
 from fedgroup.owner.counting import contributing, count_vectors, total_units
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records, require_degrees
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Grid, PublicMap
 
 INDEXED = 100_000

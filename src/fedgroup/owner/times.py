@@ -1,27 +1,18 @@
-"""Times as whole microseconds since 1970 in UTC; times without a zone are read as UTC."""
+"""Columns of times, each as whole microseconds since 1970 in UTC."""
 
 from __future__ import annotations
 
-import math
-import re
-from datetime import UTC, date, datetime
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedgroup.errors import InvalidInput
+from fedgroup.questions.instants import ABSENT, MOST_SECONDS, as_instant
 
 Times = npt.NDArray[np.int64]
-_ABSENT = {"", "None", "nan", "NaT", "<NA>"}
 NO_TIME = np.iinfo(np.int64).min
 """A record without a time: it lies in no time window."""
-
-_MOST_SECONDS = 253_402_300_800
-"""The end of the year 9999; beyond it a number is surely not in seconds, and might leave 64 bits."""
-_SECONDS = re.compile(r"-?\d+(\.\d*)?")
-"""Digits alone are seconds, as text and as numbers alike: how one record is read must not depend on the others."""
 
 
 def as_times(values: Any, *, name: str = "time") -> Times:
@@ -40,37 +31,14 @@ def as_times(values: Any, *, name: str = "time") -> Times:
     return np.fromiter((_instant_or_none(value, name) for value in array), dtype=np.int64, count=len(array))
 
 
-def as_instant(value: str | float | datetime | date, *, name: str) -> int:
-    """Return one time as microseconds."""
-    text = str(value).strip()
-    try:
-        if _SECONDS.fullmatch(text) or (isinstance(value, Real) and not isinstance(value, bool)):
-            return _microseconds(float(text))
-        # a time that is missing, such as NaT, is a date to Python, but not one that can be read
-        when = value if isinstance(value, date) and text not in _ABSENT else datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInput(f"{name} must be an ISO time such as 2010-03-01T08:00 or seconds since 1970") from None
-    if not isinstance(when, datetime):
-        when = datetime(when.year, when.month, when.day)
-    when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    since = when - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-
-
-def _microseconds(seconds: float) -> int:
-    if not (math.isfinite(seconds) and abs(seconds) <= _MOST_SECONDS):
-        raise ValueError
-    return round(seconds * 1_000_000)
-
-
 def _require_seconds(seconds: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    if len(seconds) and not (seconds.min() >= -_MOST_SECONDS and seconds.max() <= _MOST_SECONDS):
+    if len(seconds) and not (seconds.min() >= -MOST_SECONDS and seconds.max() <= MOST_SECONDS):
         raise InvalidInput(f"column {name} has numbers too large for seconds since 1970; are they milliseconds?")
     return seconds
 
 
 def _instant_or_none(value: Any, name: str) -> int:
-    if str(value) in _ABSENT:
+    if str(value) in ABSENT:
         return int(NO_TIME)
     try:
         return as_instant(value, name=name)

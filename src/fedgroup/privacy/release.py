@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import Measure, NoisyAnswers, NoisyVectors, RangeQuery
+from fedgroup.messages import NoisyAnswers, NoisyVectors
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Grid
 
 Ints = npt.NDArray[np.int64]

@@ -18,7 +18,7 @@ from typing import Literal
 
 from fedgroup.errors import InvalidInput
 from fedgroup.given import one_of, whole_number
-from fedgroup.messages import Measure
+from fedgroup.questions.query import Measure
 
 Neighbours = Literal["add-remove", "replace"]
 Unit = Literal["record", "owner"]

@@ -18,10 +18,69 @@ from typing import Any
 import numba
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from fedgroup.messages import NoisyVectors
-from fedgroup.provider.profiles import Floats, Ints, Profiles, belonging, profiles_of
-from fedgroup.provider.similarity import smallest_kept_cell
+from fedgroup.provider.similarity import kept_cells, smallest_kept_cell, top_cells
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+MOST_PROFILES = 400
+_FALSE_CELLS = 5.0
+"""How many times the false cells are taken into profiles: an owner that stands out in one cell has more."""
+_SPREAD = 0.15
+"""By how much the noise in profiles moves the share of similar ones, however many profiles there are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    """Shares of records per cell, as sparse rows (`start`, `cell`, `share`), and the cell each is most in."""
+
+    start: Ints
+    cell: npt.NDArray[np.int32]
+    share: Floats
+    top: Ints
+
+    def __len__(self) -> int:
+        return len(self.top)
+
+    def dense(self, cells: int) -> Floats:
+        """Return the shares of all cells, a row for each profile."""
+        shares = np.zeros((len(self), cells))
+        shares[np.repeat(np.arange(len(self)), np.diff(self.start)), self.cell] = self.share
+        return shares
+
+
+def profiles_of(vectors: NoisyVectors, false_cells: float) -> Profiles:
+    """Return the profiles of owners whose largest cell is above tau, evenly chosen among them if they are many.
+
+    A noisy vector whose largest cell stands out shows how its owner's records are spread: its profile. Groups are the
+    owners of one cell, so a profile belongs to a cell when it is similar to at least half of the profiles that are
+    mostly in it. Profiles are few and noisy themselves, so this is a chance and not a fact.
+    """
+    top = top_cells(vectors, false_cells)
+    sure = np.flatnonzero(top >= 0)
+    chosen = sure[np.linspace(0, len(sure) - 1, min(len(sure), MOST_PROFILES)).astype(np.int64)]
+    some = NoisyVectors(vectors.values[chosen], vectors.grid, vectors.scale, vectors.epsilon)
+    kept = kept_cells(some, _FALSE_CELLS * false_cells)
+    sums = np.asarray(kept.sum(axis=1), dtype=np.float64)
+    share = kept.data / np.repeat(sums, np.diff(kept.indptr))
+    return Profiles(kept.indptr.astype(np.int64), kept.indices.astype(np.int32), share, top[chosen])
+
+
+def belonging(profiles: Profiles, cells: int, threshold: float) -> Floats:
+    """Return for each profile and cell how likely it is similar to at least half of the owners of that cell."""
+    dense = profiles.dense(cells)
+    dense /= np.linalg.norm(dense, axis=1)[:, None]
+    similar = dense @ dense.T > threshold
+    chances = np.zeros((len(profiles), cells))
+    for top, members in zip(*np.unique(profiles.top, return_counts=True), strict=True):
+        found = similar[:, profiles.top == top].sum(axis=1)
+        seen = (found + 0.5) / (members + 1)  # few profiles that are all similar do not make it certain
+        chances[:, top] = ndtr((found / members - 0.5) / np.sqrt(_SPREAD**2 + seen * (1 - seen) / members))
+    return chances
+
 
 _SAMPLE = 2_000
 """How many owners the probabilities of profiles and sizes are learnt from."""
@@ -33,6 +92,9 @@ _TRIED = 1_000
 """How many made-up owners the model is tried on."""
 _MARGIN = 1.5
 """How many standard deviations more than went wrong with them are taken to go wrong with real owners."""
+_MISFIT = 10.0
+"""Real owners differ from the profiles that a model knows, most where they are few: over the root of their number, so
+much more is taken to go wrong."""
 _SEED = 7
 """Made-up owners are the same every time, so that equal noisy vectors give equal groups; they hide nobody."""
 
@@ -58,24 +120,24 @@ def likely_cells(vectors: NoisyVectors, *, false_cells: float, threshold: float,
     model = _Model(vectors, profiles, false_cells=false_cells, threshold=threshold)
     best, doubt = model.places(vectors.values)
     surest = np.argsort(doubt, kind="stable")
-    wrong = _expected_wrong(doubt[surest], *model.tried())
+    wrong = _expected_wrong(doubt[surest], *model.tried(), misfit=1 + _MISFIT / math.sqrt(len(profiles)))
     count = int(np.searchsorted(wrong, misplaced * vectors.owners, side="right"))
     placed = surest[:count]
     cell[placed] = best[placed]
     return Placed(cell, float(wrong[count - 1]) / vectors.owners if count else 0.0)
 
 
-def _expected_wrong(doubts: Floats, tried: Floats, wrong: Floats) -> Floats:
+def _expected_wrong(doubts: Floats, tried: Floats, wrong: Floats, *, misfit: float) -> Floats:
     """Return how many of the surest owners are expected to be misplaced, for every number of them.
 
     `doubts` ascend. They are scaled by what went wrong with made-up owners that were as sure, over what the model
     expected of them: some standard deviations more than went wrong, since a trial has its luck, and one owner more
-    on both sides, since few of them say little.
+    on both sides, since few of them say little. Real owners are less like the model: that is `misfit`.
     """
     order = np.argsort(tried, kind="stable")
     as_sure = np.searchsorted(tried[order], doubts, side="right")
     went, expected = (np.concatenate(([0.0], np.cumsum(some[order])))[as_sure] for some in (wrong, tried))
-    scaled = np.cumsum(doubts) * (went + _MARGIN * np.sqrt(went) + 1) / (expected + 1)
+    scaled = misfit * np.cumsum(doubts) * (went + _MARGIN * np.sqrt(went) + 1) / (expected + 1)
     return np.maximum.accumulate(scaled)
 
 

@@ -16,12 +16,13 @@ from fedgroup.provider.grouping import partition_graph
 from fedgroup.provider.grouping.topcell import partition_by_cell
 from fedgroup.provider.lazy_grouping import group_lazily
 from fedgroup.provider.placing import likely_cells
-from fedgroup.provider.settings import PLACED, GroupingSettings
+from fedgroup.provider.settings import GroupingSettings
 from fedgroup.provider.similarity import noisy_graph, smallest_kept_cell, top_cells
 from fedgroup.secure.masking import sums_of_masked
 from fedgroup.secure.sign import Bits
 from fedgroup.secure.similarity import opened
 
+Cells = npt.NDArray[np.int64]
 Compare = Callable[[int, int], tuple[Bits, Bits]]
 Join = Callable[[NoisyVectors, GroupingSettings], SimilarityGraph]
 
@@ -42,10 +43,10 @@ class Provider:
         self, vectors: NoisyVectors, settings: GroupingSettings, *, private: bool, join: Join | None = None
     ) -> Grouping:
         """Return groups of owners whose noisy vectors are similar; `join` makes the graph, by default here."""
-        if settings.graph == "exact":
+        if not settings.kind.private:
             raise InvalidInput("the exact graph needs exact vectors, which a provider never sees; it is for evaluation")
-        if settings.graph in PLACED:
-            cells, told = _cells(vectors, settings)
+        if settings.kind.places:
+            cells, told = _PLACINGS[settings.graph](vectors, settings)
             partition = partition_by_cell(cells, limits=settings.limits)
             return Grouping(partition, settings.facts() | told, vectors.epsilon, _stated(private), private)
         graph = (join or joined_here)(vectors, settings)
@@ -118,14 +119,19 @@ def joined_here(vectors: NoisyVectors, settings: GroupingSettings) -> Similarity
     )
 
 
-def _cells(vectors: NoisyVectors, settings: GroupingSettings) -> tuple[npt.NDArray[np.int64], dict[str, float]]:
-    """Return the cell that each owner is placed by, -1: alone; and what is to be told of it."""
-    if settings.graph == "topcell":
-        return top_cells(vectors, settings.false_cells), {}
+def _by_top_cell(vectors: NoisyVectors, settings: GroupingSettings) -> tuple[Cells, dict[str, float]]:
+    return top_cells(vectors, settings.false_cells), {}
+
+
+def _by_likely_cell(vectors: NoisyVectors, settings: GroupingSettings) -> tuple[Cells, dict[str, float]]:
     placed = likely_cells(
         vectors, false_cells=settings.false_cells, threshold=settings.threshold, misplaced=settings.misplaced
     )
     return placed.cell, {"misplaced_expected": placed.expected}
+
+
+_PLACINGS = {"topcell": _by_top_cell, "likely": _by_likely_cell}
+"""For each graph that places owners: the cell that each is placed by, -1: alone; and what is to be told of it."""
 
 
 def _graph_on_gpu(vectors: NoisyVectors, settings: GroupingSettings) -> SimilarityGraph:

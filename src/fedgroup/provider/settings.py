@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any
 
 from fedgroup.errors import InvalidInput
 from fedgroup.given import number, one_of, whole_number, written
 from fedgroup.provider.grouping.limits import Limits
-from fedgroup.provider.similarity import Estimate
-
-Graph = Literal["topcell", "likely", "noisy", "hybrid", "secure", "exact"]
-Algorithm = Literal["greedy", "dsatur", "cliques"]
-
-GRAPHS = ("topcell", "likely", "noisy", "hybrid", "secure", "exact")
-COMPARED = ("hybrid", "secure")
-"""Graphs whose edges two owners decide by secure comparison."""
-PLACED = ("topcell", "likely")
-"""These place owners by cell, without pairs."""
-ESTIMATES = ("thresholded", "debiased", "raw")
-ALGORITHMS = ("greedy", "dsatur", "cliques")
+from fedgroup.questions.graphs import ALGORITHMS, ESTIMATES, GRAPHS, LEFTOVERS, Graph
 
 
 @dataclass(frozen=True)
 class GroupingSettings:
     """The similarity graph to build and the algorithm that partitions it."""
 
-    graph: Graph = "topcell"
-    estimate: Estimate = "thresholded"
-    algorithm: Algorithm | None = None
+    graph: str = "topcell"
+    estimate: str = "thresholded"
+    algorithm: str | None = None
     threshold: float = 0.5
     false_cells: float = 0.1
     misplaced: float = 0.02
@@ -42,9 +31,9 @@ class GroupingSettings:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        one_of(self.graph, GRAPHS, name="graph")
+        one_of(self.graph, tuple(GRAPHS), name="graph")
         one_of(self.estimate, ESTIMATES, name="estimate")
-        if self.graph in PLACED and self.algorithm is not None:
+        if self.kind.places and self.algorithm is not None:
             raise InvalidInput(
                 f"the graph {self.graph} forms its groups without an algorithm; leave it out, or use --graph noisy"
             )
@@ -55,7 +44,7 @@ class GroupingSettings:
             raise InvalidInput(f"threshold must be at least 0 and below 1, got {written(self.threshold)}")
         self._require_band()
         self._require_device()
-        one_of(self.leftovers, ("alone", "cohort"), name="leftovers")
+        one_of(self.leftovers, LEFTOVERS, name="leftovers")
         if not 0 < self.false_cells < float("inf"):
             raise InvalidInput(f"false-cells must be a number greater than 0, got {written(self.false_cells)}")
         if not 0 <= self.misplaced <= 1:
@@ -73,7 +62,7 @@ class GroupingSettings:
 
     def _require_band(self) -> None:
         """Refuse what only compared graphs take, and limits out of order."""
-        if self.graph in COMPARED and self.algorithm not in (None, "greedy"):
+        if self.kind.compares and self.algorithm not in (None, "greedy"):
             raise InvalidInput(f"the graph {self.graph} decides pairs as greedy asks for them; leave the algorithm out")
         if self.graph != "hybrid" and (self.lower, self.upper, self.comparisons) != (None, None, None):
             raise InvalidInput("lower, upper and comparisons belong to the graph hybrid")
@@ -97,17 +86,22 @@ class GroupingSettings:
         if not torch.cuda.is_available():
             raise InvalidInput("PyTorch finds no GPU here; use the device cpu")
 
+    @property
+    def kind(self) -> Graph:
+        """What is known of its graph."""
+        return GRAPHS[self.graph]
+
     def facts(self) -> dict[str, Any]:
         """Return the settings as they are written into a plan; null where a setting has no meaning."""
-        graph_based = self.graph not in PLACED
-        noisy = self.graph == "noisy"
+        uses = self.kind.uses
+        cells = "false_cells" in uses and ("estimate" not in uses or self.estimate == "thresholded")
         return {
             "graph": self.graph,
-            "estimate": self.estimate if noisy else None,
-            "algorithm": (self.algorithm or "greedy") if graph_based else None,
-            "threshold": None if self.graph == "topcell" else self.threshold,
-            "false_cells": self.false_cells if not graph_based or (noisy and self.estimate == "thresholded") else None,
-            "misplaced": self.misplaced if self.graph == "likely" else None,
+            "estimate": self.estimate if "estimate" in uses else None,
+            "algorithm": (self.algorithm or "greedy") if "algorithm" in uses else None,
+            "threshold": self.threshold if "threshold" in uses else None,
+            "false_cells": self.false_cells if cells else None,
+            "misplaced": self.misplaced if "misplaced" in uses else None,
             "leftovers": self.leftovers,
             "cohort_size": self.cohort_size if self.leftovers == "cohort" else None,
             "max_group_size": None if self.limits is None else self.limits.largest,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numba
 import numpy as np
@@ -23,11 +23,10 @@ from fedgroup.provider.dense_graph import dense_blocks, squared_lengths
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.sparse_graph import sparse_blocks
 
-Estimate = Literal["thresholded", "debiased", "raw"]
 Ints = npt.NDArray[np.int64]
 
 
-def noisy_graph(vectors: NoisyVectors, *, threshold: float, estimate: Estimate, false_cells: float) -> SimilarityGraph:
+def noisy_graph(vectors: NoisyVectors, *, threshold: float, estimate: str, false_cells: float) -> SimilarityGraph:
     """Join every two owners whose cosine similarity, estimated from noisy vectors, is above `threshold`."""
     if estimate == "thresholded":
         return cosine_graph(kept_cells(vectors, false_cells), threshold=threshold)
@@ -35,7 +34,7 @@ def noisy_graph(vectors: NoisyVectors, *, threshold: float, estimate: Estimate, 
     return SimilarityGraph.from_blocks(vectors.owners, dense_blocks(vectors.values, squares, threshold=threshold))
 
 
-def estimated_squares(vectors: NoisyVectors, estimate: Estimate) -> npt.NDArray[np.float64]:
+def estimated_squares(vectors: NoisyVectors, estimate: str) -> npt.NDArray[np.float64]:
     """Return the squared length that each owner's exact vector is taken to have; not above 0 means: unknown."""
     squares = squared_lengths(vectors.values)
     if estimate == "debiased":

@@ -29,6 +29,27 @@ from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.messages import Labels, Partition
 from fedgroup.privacy.keystream import Keystream
 
+
+def cohort_labels(members: int, *, size: int, seed: bytes) -> Labels:
+    """Return each owner's cohort: a uniformly random partition into as few groups of at most `size` as can be.
+
+    The groups' sizes differ by at most one. There is no similarity, no setup budget, nothing to learn from who is with
+    whom.
+
+    Requires:  a seed that nobody could choose (`public_seed`).
+    Guarantee: the groups do not depend on any record; colluders sit in them as if dealt at random.
+    Proof:     docs/guarantees.md#masked-groups
+    """
+    if members < 1:
+        raise InvalidInput(f"cohorts need at least 1 member, got {members}")
+    if size < 1:
+        raise InvalidInput(f"a cohort has at least 1 member, got {size}")
+    groups = -(-members // size)
+    stream = Keystream(hashlib.sha256(b"fedgroup cohorts v1" + seed).digest())
+    labels = np.arange(members, dtype=np.int32) % np.int32(groups)
+    return shuffled(stream, labels, sizes=np.array([members]))
+
+
 Ints = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.int32]
 Packed = npt.NDArray[np.uint64]

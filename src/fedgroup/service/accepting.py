@@ -16,7 +16,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from fedgroup.service.callers import Caller, Callers, state_of
+from fedgroup.service.callers import HttpCaller, HttpCallers, state_of
 
 log = logging.getLogger("fedgroup.service")
 
@@ -32,7 +32,7 @@ class PromptProtocol(H11Protocol):
     Whatever comes while no request is under way counts as a head: also the rest of a body that was refused.
     """
 
-    def __init__(self, caller: Caller, *, head_s: float, server: uvicorn.Server) -> None:
+    def __init__(self, caller: HttpCaller, *, head_s: float, server: uvicorn.Server) -> None:
         state = server.lifespan.state | state_of(caller)
         super().__init__(config=server.config, server_state=server.server_state, app_state=state)
         self._caller = caller
@@ -82,7 +82,7 @@ class PromptProtocol(H11Protocol):
 class Accepting:
     """Takes connections for a server that has started."""
 
-    def __init__(self, server: uvicorn.Server, callers: Callers, *, head_s: float) -> None:
+    def __init__(self, server: uvicorn.Server, callers: HttpCallers, *, head_s: float) -> None:
         self._server = server
         self._callers = callers
         self._head_s = head_s
@@ -122,7 +122,7 @@ class Accepting:
         if task.cancelled():
             connection.close()
 
-    async def _enter(self, connection: socket.socket, caller: Caller) -> None:
+    async def _enter(self, connection: socket.socket, caller: HttpCaller) -> None:
         """Shake hands, if there is TLS, and hand the connection over."""
         tls = self._server.config.ssl
         try:

@@ -24,7 +24,7 @@ _PREFIX = 64
 
 
 @dataclass(frozen=True)
-class Limits:
+class CallerLimits:
     """How long a request's head and a pause between requests may take, and how many connections there may be.
 
     `most_strangers` are those without a token. Addresses in `proxies`, and this machine itself, have no limit of their
@@ -46,15 +46,15 @@ class Limits:
         for proxy in self.proxies:
             _ = _address(proxy)
 
-    def within(self, files: int) -> Limits:
+    def within(self, files: int) -> CallerLimits:
         """Return the same limits, or lower ones: half of the files that may be open are for others than callers."""
         most = max(1, min(self.most, files // 2))
         fewer = {"most": most, "most_strangers": min(self.most_strangers, max(1, most // 2))}
-        return self if most == self.most else Limits(**vars(self) | fewer)
+        return self if most == self.most else CallerLimits(**vars(self) | fewer)
 
 
 @dataclass(eq=False)
-class Caller:
+class HttpCaller:
     """One connection: whose, since when it is as it is, and how it is ended."""
 
     place: str
@@ -70,19 +70,19 @@ class Caller:
             self.busy, self.since = busy, at
 
 
-class Callers:
+class HttpCallers:
     """Everybody who is connected."""
 
-    def __init__(self, limits: Limits, *, clock: Callable[[], float]) -> None:
+    def __init__(self, limits: CallerLimits, *, clock: Callable[[], float]) -> None:
         self._limits = limits
         self._clock = clock
         self._free = {place_of(proxy) for proxy in limits.proxies}
-        self._here: list[Caller] = []
+        self._here: list[HttpCaller] = []
 
     def __len__(self) -> int:
         return len(self._still_here())
 
-    def admit(self, connection: socket.socket, host: str) -> Caller | None:
+    def admit(self, connection: socket.socket, host: str) -> HttpCaller | None:
         """Return the new caller, for whom another one may have to give way; none if nobody can."""
         place, here = place_of(host), self._still_here()
         mates = [each for each in here if each.place == place]
@@ -94,7 +94,7 @@ class Callers:
             self._ended(_waiting(strangers) or strangers)
         elif len(here) >= self._limits.most and not self.make_room():
             return None
-        caller = Caller(place, connection, self._clock(), connection.close)
+        caller = HttpCaller(place, connection, self._clock(), connection.close)
         self._here.append(caller)
         return caller
 
@@ -103,11 +103,11 @@ class Callers:
         here = self._still_here()
         return self._ended(_waiting(here) or [each for each in here if not each.known])
 
-    def _still_here(self) -> list[Caller]:
+    def _still_here(self) -> list[HttpCaller]:
         self._here = [each for each in self._here if each.connection.fileno() >= 0]
         return self._here
 
-    def _ended(self, candidates: Sequence[Caller]) -> bool:
+    def _ended(self, candidates: Sequence[HttpCaller]) -> bool:
         if not candidates:
             return False
         oldest = min(candidates, key=lambda each: each.since)
@@ -124,7 +124,7 @@ def place_of(host: str) -> str:
     return str(ipaddress.ip_network((int(address), _PREFIX), strict=False))
 
 
-def state_of(caller: Caller) -> dict[str, Any]:
+def state_of(caller: HttpCaller) -> dict[str, Any]:
     """Return what the application is given with each request of a caller."""
     return {_STATE: caller}
 
@@ -132,11 +132,11 @@ def state_of(caller: Caller) -> dict[str, Any]:
 def vouch(scope: MutableMapping[str, Any]) -> None:
     """Note that whoever sent a request is no stranger."""
     caller = scope.get("state", {}).get(_STATE)
-    if isinstance(caller, Caller):
+    if isinstance(caller, HttpCaller):
         caller.known = True
 
 
-def _waiting(callers: Sequence[Caller]) -> list[Caller]:
+def _waiting(callers: Sequence[HttpCaller]) -> list[HttpCaller]:
     return [each for each in callers if not each.busy]
 
 

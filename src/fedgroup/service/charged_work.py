@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,17 +38,20 @@ async def _nothing() -> None:
 
 
 @dataclass(frozen=True)
-class Order:
-    """What to do for a user, at what price.
+class Work:
+    """What is done for a question once it is charged; `there_already` may return a result before that, for nothing."""
 
-    Before it is charged, `require_possible` may refuse it, and `there_already` may return its result for nothing.
-    """
+    do: Callable[[Question], Awaitable[Result]]
+    there_already: Callable[[], Awaitable[Result | None]] = _nothing
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to do for a user, at what price. `opened` holds what the work needs, or refuses it before it is charged."""
 
     request: Request
     epsilon: Epsilon
-    work: Callable[[Question], Awaitable[Result]]
-    require_possible: Callable[[], None]
-    there_already: Callable[[], Awaitable[Result | None]] = _nothing
+    opened: Callable[[], AbstractAsyncContextManager[Work]]
 
 
 class ChargedWork:
@@ -93,17 +97,24 @@ class ChargedWork:
             known = None if key is None else await asyncio.to_thread(self._state.known, user, key)
             if known is not None:
                 return _repeated(known, order.request)
-            result = await _there_already(order)
-            price = order.epsilon if result is None else NOTHING
-            question = await asyncio.to_thread(self._state.begin, user, order.request, price, key=key)
-            try:
-                result = await order.work(question) if result is None else result
-            except Exception as error:
-                if not isinstance(error, (FedgroupError, Problem)):
-                    log.exception("a question failed", extra={"question": question.id})
-                raise await self._failed(question, error) from None
-            await self._noted(question, result)
-            return replace(question, state="answered", answer=result)
+            async with AsyncExitStack() as held:
+                with _uncharged():
+                    work = await held.enter_async_context(order.opened())
+                    result = await work.there_already()
+                return await self._begun(user, order, work, result, key)
+
+    async def _begun(self, user: str, order: Order, work: Work, result: Result | None, key: str | None) -> Question:
+        """Charge an order unless its result is there already, do its work, and keep how it ended."""
+        price = order.epsilon if result is None else NOTHING
+        question = await asyncio.to_thread(self._state.begin, user, order.request, price, key=key)
+        try:
+            result = await work.do(question) if result is None else result
+        except Exception as error:
+            if not isinstance(error, (FedgroupError, Problem)):
+                log.exception("a question failed", extra={"question": question.id})
+            raise await self._failed(question, error) from None
+        await self._noted(question, result)
+        return replace(question, state="answered", answer=result)
 
     async def _failed(self, question: Question, error: Exception) -> Problem:
         """Keep that a question failed, and return what to tell; what cost no owner anything is given back first."""
@@ -130,16 +141,13 @@ class ChargedWork:
         return True
 
 
-async def _there_already(order: Order) -> Result | None:
-    """Return the result of an order if it is there already; one that cannot be done is refused for nothing."""
+@contextmanager
+def _uncharged() -> Iterator[None]:
+    """Say of what cannot be done that nothing was charged for it."""
     try:
-        order.require_possible()
-        result = await order.there_already()
-        if result is None:
-            order.require_possible()  # owners may have left meanwhile
+        yield
     except (TooFewHeard, TooFewHere) as error:
         raise problem_of(error, charged=False) from None
-    return result
 
 
 def _repeated(question: Question, request: Request) -> Question:

@@ -18,26 +18,81 @@ from typing import Any, Unpack
 
 from fedgroup.errors import FedgroupError, InvalidInput
 from fedgroup.given import path_like
-from fedgroup.messages import Answer, Expectation, Kind
+from fedgroup.questions.answers import Answer, Expectation, answer_from, expectation_from
 from fedgroup.service.calls import (
+    AskDetails,
     Call,
-    Details,
     PlanDetails,
-    answer_of,
-    expectation_of,
     plan_call,
     question_call,
     read_reply,
     required_url,
     unreachable,
 )
-from fedgroup.service.schemes import mistake_in, plain_mistake
 from fedgroup.space import Range
 
 try:
     import httpx
 except ImportError:
     raise InvalidInput("asking a service needs httpx: pip install 'fedgroup[serve]'") from None
+import socket
+from urllib.parse import urlsplit
+
+from fedgroup.errors import InvalidInput
+
+PROBE_SECONDS = 3.0
+_OTHER_HOST = (62, 64)
+"""OpenSSL's codes for a certificate of another name, or of another address."""
+
+
+def mistake_in(error: BaseException | None, url: str) -> InvalidInput | None:
+    """Return what is wrong with an https address or its certificate; nothing was sent in such a case."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return _not_believed(error, url)
+        if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST"):
+            return InvalidInput(f"the service at {url} does not speak https; if it is to be so, ask {_other(url)}")
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def plain_mistake(url: str) -> InvalidInput | None:
+    """Return what is wrong with an http address at which only https is spoken; whoever asked there was not heard."""
+    if not url.startswith("http://") or not _speaks_tls(url):
+        return None
+    return InvalidInput(f"the service at {url} speaks https only: ask {_other(url)}; nothing was charged")
+
+
+def _not_believed(error: ssl.SSLCertVerificationError, url: str) -> InvalidInput:
+    if error.verify_code in _OTHER_HOST:
+        return InvalidInput(
+            f"the certificate of {url} is for another host; ask at an address that the certificate names"
+        )
+    return InvalidInput(
+        f"the certificate of {url} is not trusted ({error.verify_message}); name that of the authority behind it: "
+        "--ca FILE, in Python ca=FILE (a federation's own is its ca.pem)"
+    )
+
+
+def _speaks_tls(url: str) -> bool:
+    """Tell whether a server greets in TLS; whose certificate it shows does not matter here, and nothing is sent."""
+    place = urlsplit(url)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection((place.hostname or "", place.port or 80), PROBE_SECONDS) as line,
+            context.wrap_socket(line, server_hostname=place.hostname),
+        ):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def _other(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{'http' if scheme == 'https' else 'https'}://{rest}"
+
 
 SECONDS = 120.0
 """How long to wait for a reply."""
@@ -85,25 +140,25 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    def count(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    def count(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return how many records lie in a range."""
         return self.ask("count", asked, epsilon=epsilon, **details)
 
-    def sum(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    def sum(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the sum of an attribute over the records in a range."""
         return self.ask("sum", asked, epsilon=epsilon, **details)
 
-    def avg(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    def avg(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the mean of an attribute over the records in a range."""
         return self.ask("avg", asked, epsilon=epsilon, **details)
 
-    def ask(self, kind: Kind, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    def ask(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the answer to a question; `calls.Details` lists what can be said about it."""
-        return answer_of(self._call(question_call(kind, asked, epsilon, details)))
+        return answer_from(self._call(question_call(kind, asked, epsilon, details)))
 
-    def expect(self, kind: Kind, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Expectation:
+    def expect(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Expectation:
         """Return what an answer would be like; nothing is spent."""
-        return expectation_of(self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
+        return expectation_from(self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
 
     def budget(self) -> dict[str, Any]:
         """Return the user's allowance, what was spent of it and what is left."""
@@ -135,7 +190,7 @@ class Client:
         found: list[dict[str, Any]] = (self._call(Call("GET", "/v1/groups")))["plans"]
         return found
 
-    def regroup(self, *, epsilon: float, **details: Unpack[PlanDetails]) -> dict[str, Any]:
+    def regroup(self, *, epsilon: float | None = None, **details: Unpack[PlanDetails]) -> dict[str, Any]:
         """Group all owners that are here anew, for operators; `calls.PlanDetails` lists what can be said about it.
 
         Every owner, and the operator's allowance, is charged `epsilon`.
@@ -176,25 +231,25 @@ class AsyncClient:
         """Close the connections."""
         await self._http.aclose()
 
-    async def count(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    async def count(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return how many records lie in a range."""
         return await self.ask("count", asked, epsilon=epsilon, **details)
 
-    async def sum(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    async def sum(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the sum of an attribute over the records in a range."""
         return await self.ask("sum", asked, epsilon=epsilon, **details)
 
-    async def avg(self, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    async def avg(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the mean of an attribute over the records in a range."""
         return await self.ask("avg", asked, epsilon=epsilon, **details)
 
-    async def ask(self, kind: Kind, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Answer:
+    async def ask(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the answer to a question; `calls.Details` lists what can be said about it."""
-        return answer_of(await self._call(question_call(kind, asked, epsilon, details)))
+        return answer_from(await self._call(question_call(kind, asked, epsilon, details)))
 
-    async def expect(self, kind: Kind, asked: Range, *, epsilon: float, **details: Unpack[Details]) -> Expectation:
+    async def expect(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Expectation:
         """Return what an answer would be like; nothing is spent."""
-        return expectation_of(await self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
+        return expectation_from(await self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
 
     async def budget(self) -> dict[str, Any]:
         """Return the user's allowance, what was spent of it and what is left."""
@@ -226,7 +281,7 @@ class AsyncClient:
         found: list[dict[str, Any]] = (await self._call(Call("GET", "/v1/groups")))["plans"]
         return found
 
-    async def regroup(self, *, epsilon: float, **details: Unpack[PlanDetails]) -> dict[str, Any]:
+    async def regroup(self, *, epsilon: float | None = None, **details: Unpack[PlanDetails]) -> dict[str, Any]:
         """Group all owners that are here anew, for operators; `calls.PlanDetails` lists what can be said about it.
 
         Every owner, and the operator's allowance, is charged `epsilon`.

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 from fedgroup.errors import FedgroupError
 from fedgroup.service.metrics import Metrics
 from fedgroup.service.problems import KINDS, MEDIA_TYPE, Problem, problem_of
-from fedgroup.service.shown import ProblemShown
+from fedgroup.service.replies import ProblemShown
 
 log = logging.getLogger("fedgroup.service")
 

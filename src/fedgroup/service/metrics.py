@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from statistics import median
 
 from fedgroup.live.attendance import Attendance
-from fedgroup.messages import OwnersLeft
+from fedgroup.questions.answers import OwnersLeft
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

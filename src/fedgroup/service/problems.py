@@ -17,6 +17,8 @@ from fedgroup.errors import (
     TooFewHere,
 )
 
+KEY = r"[\x21-\x7e]{1,255}"
+"""What an idempotency key is made of."""
 PREFIX = "urn:fedgroup:problem:"
 MEDIA_TYPE = "application/problem+json"
 

@@ -14,7 +14,7 @@ from fedgroup.live.provider import LiveProvider
 from fedgroup.live.running import running_provider
 from fedgroup.live.stopping import stop_on_signals
 from fedgroup.service.app import create_app
-from fedgroup.service.callers import Limits
+from fedgroup.service.callers import CallerLimits
 from fedgroup.service.pages.mounting import MOUNT, PageSettings, add_pages, pages_are_installed
 from fedgroup.service.pages.sessions import Sessions
 from fedgroup.service.serving import served
@@ -66,8 +66,8 @@ async def serving(config: ProviderConfig, *, pages: PageSettings | None = None) 
             yield Serving(url, running.broker_port, running.provider, running.state, sessions)
 
 
-def _limits(said: HttpTable) -> Limits:
-    return Limits(
+def _limits(said: HttpTable) -> CallerLimits:
+    return CallerLimits(
         head_s=said.head_seconds,
         idle_s=said.idle_seconds,
         most=said.connections,

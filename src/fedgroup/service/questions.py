@@ -3,31 +3,60 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
-from fedgroup.epsilon import Epsilon
-from fedgroup.errors import TooFewHeard
+from fedgroup.errors import InvalidQuery, TooFewHeard
 from fedgroup.live.attendance import Quorum
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
-from fedgroup.messages import RangeQuery
+from fedgroup.live.question import LiveQuestion
+from fedgroup.live.settings import LiveSettings
 from fedgroup.messages.limits import MOST_TEXT
-from fedgroup.service.asked import (
+from fedgroup.questions.answers import Expectation, answer_facts
+from fedgroup.questions.methods import Method, chosen
+from fedgroup.questions.query import RangeQuery
+from fedgroup.service.charged_work import ChargedWork, Order, Result, Work
+from fedgroup.service.metrics import Metrics
+from fedgroup.service.problems import Problem
+from fedgroup.service.replies import PlanShown
+from fedgroup.service.requests import (
     PlanAsked,
     QuestionAsked,
     grid_of,
     grouping_settings,
     plain_question,
+    price_of,
     range_query,
     require_noise,
 )
-from fedgroup.service.charged_work import ChargedWork, Order, Result
-from fedgroup.service.metrics import Metrics
-from fedgroup.service.offered import plan_made, require_offered
-from fedgroup.service.problems import Problem
-from fedgroup.service.shown import ErrorShown, ExpectationShown, answer_facts
 from fedgroup.storage.provider_state import ProviderState, Question, User
-from fedgroup.user.role import CONFIDENCE
+
+
+def plan_made(plan: LivePlan, provider: LiveProvider) -> PlanShown:
+    """Return a new plan with its members, and what may be wrong with it, for operators."""
+    shown = PlanShown.of(plan, provider, with_members=True)
+    return shown.model_copy(update={"notes": _notes(shown.alone, len(provider.desk.present))})
+
+
+def require_offered(query: RangeQuery, settings: LiveSettings) -> None:
+    """Refuse a question about what the owners are known not to have, before it is charged."""
+    asked = None if query.measure is None else query.measure.attribute
+    if asked is not None and settings.attributes is not None and asked not in settings.attributes:
+        known = ", ".join(settings.attributes) or "none"
+        raise InvalidQuery(
+            f"there is no attribute {asked!r} in this federation; those that can be asked about: {known}"
+        )
+    if settings.times is False and (query.since is not None or query.until is not None):
+        raise InvalidQuery("records of this federation have no times; ask without since and until")
+
+
+def _notes(alone: int, owners: int) -> list[str]:
+    if 2 * alone <= owners:
+        return []
+    are = "owner is" if alone == 1 else "owners are"
+    return [f"{alone} of {owners} {are} in no group: a coarser grid or a larger epsilon may help"]
+
 
 PLAN = "plan"
 """The name under which a request for a plan is kept; a question has none such."""
@@ -45,72 +74,51 @@ class Questions:
     async def ask(self, user: User, asked: QuestionAsked, *, key: str | None) -> Question:
         """Return the question with its answer; what cannot be asked is refused before it is charged."""
         query, method = self._read(asked)
-
         quorum = self._provider.settings.quorum.stricter(asked.least_owners, asked.least_share)
 
-        async def work(question: Question) -> Result:
-            return await self._asked(question, query, method, quorum)
+        @asynccontextmanager
+        async def opened() -> AsyncIterator[Work]:
+            self._require_ready(method, quorum)
+            async with self._provider.question(query, method=method.name) as live:
+                yield self._work_on(live, quorum, fresh=asked.fresh)
 
-        async def there_already() -> Result | None:
-            return None if asked.fresh else await self._answered_before(query, method)
+        return await self._work.run(user.name, Order(plain_question(asked, query), query.epsilon, opened), key=key)
 
-        request = plain_question(asked, query)
-        order = Order(request, query.epsilon, work, lambda: self._require_ready(method, quorum), there_already)
-        return await self._work.run(user.name, order, key=key)
-
-    async def expect(self, user: User, asked: QuestionAsked) -> ExpectationShown:
+    async def expect(self, user: User, asked: QuestionAsked) -> Expectation:
         """Return what an answer would be like; groups may be formed for that, nothing is spent."""
         query, method = self._read(asked)
-        self._require_ready(method, self._provider.settings.quorum.stricter(asked.least_owners, asked.least_share))
-        errors = await self._provider.expect(query, method=method)
-        plan = self.plans().get(method)
-        mode, (groups, noises) = None if plan is None else plan.mode, self._provider.partition(plan)
-        return ExpectationShown(
-            kind=query.kind,
-            epsilon=float(query.epsilon),
-            charge=float(query.epsilon),
-            method=method,
-            in_group=mode,
-            trust=self._provider.trust(plan),
-            groups=groups,
-            noises=noises,
-            owners=len(self._provider.desk.present),
-            confidence=CONFIDENCE,
-            errors={part: ErrorShown(**asdict(error)) for part, error in errors.items()},
-            left=float(user.left),
-            affordable=query.epsilon <= user.left,
-            private=True,
-            delta=0.0 if plan is None else plan.delta,
-            owners_left=await self._provider.owners_left_now(query.epsilon),
-        )
+        provider = self._provider
+        self._require_ready(method, provider.settings.quorum.stricter(asked.least_owners, asked.least_share))
+        async with provider.question(query, method=method.name) as live:
+            return await live.expect(left=user.left)
 
     async def regroup(self, user: User, asked: PlanAsked, *, key: str | None) -> Question:
         """Make a new plan, charged to the operator's allowance as it is to every owner's budget."""
-        epsilon = Epsilon.of(asked.epsilon)
         live, usual = self._provider.settings, self._provider.settings.grouping
         settings = grouping_settings(asked, usual, live.protection, most=live.mpc_most)
-        grid = grid_of(asked, usual)
+        epsilon, grid = price_of(asked, settings), grid_of(asked, usual)
 
-        async def work(_question: Question) -> Result:
+        async def grouped(_question: Question) -> Result:
             plan = await self._provider.regroup(settings, epsilon=epsilon, grid=grid, mode=asked.mode)
             return plan_made(plan, self._provider).model_dump(mode="json")
 
-        order = Order({PLAN: asked.model_dump(mode="json")}, epsilon, work, self._require_owners)
+        @asynccontextmanager
+        async def opened() -> AsyncIterator[Work]:
+            self._require_owners()
+            yield Work(grouped)
+
+        order = Order({PLAN: asked.model_dump(mode="json")}, epsilon, opened)
         return await self._work.run(user.name, order, key=key)
 
-    def plans(self) -> dict[str, LivePlan]:
-        """Return the plans in force, by method."""
-        return {plan.method: plan for plan in map(LivePlan.of, self._state.plans())}
-
-    def _read(self, asked: QuestionAsked) -> tuple[RangeQuery, str]:
+    def _read(self, asked: QuestionAsked) -> tuple[RangeQuery, Method]:
         query = range_query(asked, self._provider.settings)
         require_offered(query, self._provider.settings)
-        method = asked.method or ("dp" if self._provider.plan is None else "fedgroup")
-        require_noise(query, self._provider.settings, masked=method != "dp")
+        method = chosen(asked.method, planned=self._provider.plan is not None)
+        require_noise(query, self._provider.settings, masked=not method.alone)
         return query, method
 
-    def _require_ready(self, method: str, quorum: Quorum) -> None:
-        if method == "fedgroup" and self._provider.plan is None:
+    def _require_ready(self, method: Method, quorum: Quorum) -> None:
+        if method.needs_plan and self._provider.plan is None:
             raise Problem("method-not-ready", "there is no plan in force; an operator makes one, or ask with dp")
         self._provider.require_possible(method)
         self._require_owners()
@@ -122,28 +130,32 @@ class Questions:
         if not self._provider.desk.present:
             raise TooFewHeard(heard=0, needed=1)
 
-    async def _answered_before(self, query: RangeQuery, method: str) -> Result | None:
-        """Return the answer to the same question, whoever asked it, while nobody's data changed."""
-        started = time.perf_counter()
-        answer = await self._provider.again(query, method=method)
-        if answer is None:
-            return None
-        self._metrics.count_question(method, "stored", time.perf_counter() - started)
-        return answer_facts(answer)
+    def _work_on(self, live: LiveQuestion, quorum: Quorum, *, fresh: bool) -> Work:
+        """Return what is to be done for a question: look for its answer, or ask the owners."""
+        method, query = live.method.name, live.query
 
-    async def _asked(self, question: Question, query: RangeQuery, method: str, quorum: Quorum) -> Result:
-        """Ask the owners; a group that falls silent is asked once more only if that is paid for too."""
-        started, outcome = time.perf_counter(), "failed"
-        try:
-            answer = await self._provider.ask(
-                query,
-                method=method,
-                by=question.user[:MOST_TEXT],
-                fresh=True,
-                quorum=quorum,
-                may_rerun=lambda: self._state.spend_more(question, query.epsilon),
-            )
-            outcome = "answered"
+        async def there_already() -> Result | None:
+            """Return the answer to the same question, whoever asked it, while nobody's data changed."""
+            started = time.perf_counter()
+            answer = None if fresh else await live.again()
+            if answer is None:
+                self._require_ready(live.method, quorum)  # owners may have left meanwhile
+                return None
+            self._metrics.count_question(method, "stored", time.perf_counter() - started)
             return answer_facts(answer)
-        finally:
-            self._metrics.count_question(method, outcome, time.perf_counter() - started)
+
+        async def asked(question: Question) -> Result:
+            """Ask the owners; a group that falls silent is asked once more only if that is paid for too."""
+            started, outcome = time.perf_counter(), "failed"
+            try:
+                answer = await live.ask(
+                    by=question.user[:MOST_TEXT],
+                    quorum=quorum,
+                    may_rerun=lambda: self._state.spend_more(question, query.epsilon),
+                )
+                outcome = "answered"
+                return answer_facts(answer)
+            finally:
+                self._metrics.count_question(method, outcome, time.perf_counter() - started)
+
+        return Work(asked, there_already)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fedgroup.errors import InvalidInput, ServiceUnavailable
-from fedgroup.live.open_files import files_allowed
-from fedgroup.service.callers import Callers, Limits
+from fedgroup.live.running import files_allowed
+from fedgroup.service.callers import CallerLimits, HttpCallers
 
 try:
     import uvicorn
@@ -47,13 +47,13 @@ async def served(
     certificate: Path | None = None,
     key: Path | None = None,
     pages: bool = False,
-    limits: Limits | None = None,
+    limits: CallerLimits | None = None,
 ) -> AsyncIterator[str]:
     """Serve while the context lasts, and yield the URL; port 0 takes a free one, a certificate makes it HTTPS.
 
     `pages` need sockets that stay open; the API alone serves none.
     """
-    wished = limits or Limits()
+    wished = limits or CallerLimits()
     allowed = wished.within(files_allowed())
     if allowed != wished:
         log.warning("fewer connections than the file says: this process may open too few files")
@@ -72,13 +72,13 @@ async def served(
 
 
 @asynccontextmanager
-async def _accepting(server: uvicorn.Server, bound: socket.socket, limits: Limits) -> AsyncIterator[None]:
+async def _accepting(server: uvicorn.Server, bound: socket.socket, limits: CallerLimits) -> AsyncIterator[None]:
     """Let callers in while the context lasts, and nobody afterwards."""
     if not server.started:
         yield
         return
     loop = asyncio.get_running_loop()
-    accepting = Accepting(server, Callers(limits, clock=loop.time), head_s=limits.head_s)
+    accepting = Accepting(server, HttpCallers(limits, clock=loop.time), head_s=limits.head_s)
     bound.listen(BACKLOG)
     bound.setblocking(False)
     task = asyncio.create_task(accepting.run(lambda: loop.sock_accept(bound)))

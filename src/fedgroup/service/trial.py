@@ -14,12 +14,11 @@ from fedgroup.errors import InvalidInput
 from fedgroup.live.config import ProviderConfig, read_config
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.stopping import stop_on_signals
-from fedgroup.live.trial import Trial
-from fedgroup.live.trial_owners import owner_processes
-from fedgroup.service.asked import PlanAsked, grid_of, grouping_settings
+from fedgroup.live.trial import TrialCity, owner_processes
 from fedgroup.service.pages.examples import ExampleCity
 from fedgroup.service.pages.mounting import page_settings
 from fedgroup.service.provider_process import Serving, serving
+from fedgroup.service.requests import PlanAsked, grid_of, grouping_settings
 
 ACCESS_FILE = "up.json"
 ALLOWANCE = Epsilon.of(1000)
@@ -28,7 +27,7 @@ _PATIENCE_S = 60.0
 
 
 async def run_trial(
-    trial: Trial,
+    trial: TrialCity,
     *,
     http_port: int,
     epsilon: float,

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from fedgroup.errors import InvalidInput
 from fedgroup.owner.records import Records
-from fedgroup.owner.times import NO_TIME, Times, as_instant, as_times
+from fedgroup.owner.times import NO_TIME, Times, as_times
+from fedgroup.questions.instants import as_instant
 from fedgroup.silos.wanted import LARGEST_LONGITUDE, LATEST_S
 from fedgroup.space import PublicMap
 

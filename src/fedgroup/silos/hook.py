@@ -21,12 +21,12 @@ from fedgroup.silos.select import Fragments, Parameters
 from fedgroup.silos.settings import Settings
 from fedgroup.silos.sql_table import Database, Fetch, SqlTable, nothing, stated_version
 from fedgroup.silos.sqlite import SqliteDatabase
-from fedgroup.silos.wanted import EARLIEST_S, LATEST_S, Box, Wanted
+from fedgroup.silos.wanted import EARLIEST_S, LATEST_S, CoarseBox, Wanted
 
 Source = Callable[[int], str]
 
 _NAMES = ("west", "south", "east", "north", "since", "until")
-_NOWHERE = Box(0.0, 0.0, 0.0, 0.0)
+_NOWHERE = CoarseBox(0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,10 +69,10 @@ def _source(asks: Statement, dialect: _Dialect) -> Source:
     return source
 
 
-def _bound(asks: Statement) -> Callable[[Wanted, Box], Parameters]:
+def _bound(asks: Statement) -> Callable[[Wanted, CoarseBox], Parameters]:
     """Return what gives the parameters that the SELECT uses; without a time window, all times."""
 
-    def bound(wanted: Wanted, box: Box) -> Parameters:
+    def bound(wanted: Wanted, box: CoarseBox) -> Parameters:
         since = EARLIEST_S if wanted.since_s is None else wanted.since_s
         until = LATEST_S if wanted.until_s is None else wanted.until_s
         values = box._asdict() | {"since": since, "until": until}

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedgroup.errors import InvalidInput, SiloUnavailable
-from fedgroup.messages import RangeQuery
 from fedgroup.owner.table_silo import TableSilo
+from fedgroup.questions.query import RangeQuery
 from fedgroup.silos.faults import asked
 from fedgroup.silos.settings import Settings
 from fedgroup.silos.silo import DatabaseSilo

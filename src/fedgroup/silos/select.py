@@ -8,7 +8,7 @@ from typing import Any
 
 from fedgroup.silos.batches import Clock
 from fedgroup.silos.named_parameters import Spell
-from fedgroup.silos.wanted import Box, Wanted
+from fedgroup.silos.wanted import CoarseBox, Wanted
 
 Bounds = tuple[Any, Any]
 Parameters = dict[str, Any]
@@ -53,8 +53,8 @@ class Fragments:
     attributes: Mapping[str, str] = field(default_factory=dict)
     order: tuple[str, ...] = ()
     near: Callable[[int], str] | None = None
-    near_parameters: Callable[[Wanted, Box], Parameters] = lambda _wanted, _box: {}
-    reaches: Callable[[Box], bool] | None = None
+    near_parameters: Callable[[Wanted, CoarseBox], Parameters] = lambda _wanted, _box: {}
+    reaches: Callable[[CoarseBox], bool] | None = None
     doubles: frozenset[str] = frozenset()
 
 
@@ -106,7 +106,7 @@ def _time_cuts(fragments: Fragments, wanted: Wanted) -> list[str]:
     return [time.cut(compare, fragments.spell(name)) for limit, compare, name in limits if limit is not None]
 
 
-def _parameters(fragments: Fragments, wanted: Wanted, number: int, box: Box) -> Parameters:
+def _parameters(fragments: Fragments, wanted: Wanted, number: int, box: CoarseBox) -> Parameters:
     left, right = fragments.x.bounds(box.west, box.east)
     lower, upper = fragments.y.bounds(box.south, box.north)
     compared = {"left": left, "right": right, "lower": lower, "upper": upper}

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.errors import InvalidInput, InvalidQuery
-from fedgroup.messages import RangeQuery
 from fedgroup.owner.counting import contributing, count_vectors, total_units
 from fedgroup.owner.records import Records
+from fedgroup.questions.query import RangeQuery
 from fedgroup.silos.batches import Batch, digest_of, records_of
 from fedgroup.silos.wanted import Wanted, rows_of_domain, rows_of_question
 from fedgroup.space import Grid, PublicMap

@@ -18,7 +18,7 @@ from fedgroup.silos.select import Fragments, Parameters, Place, Time
 from fedgroup.silos.settings import Settings
 from fedgroup.silos.sql_table import SqlTable, stated_version
 from fedgroup.silos.sqlite import SqliteDatabase
-from fedgroup.silos.wanted import Box, Wanted
+from fedgroup.silos.wanted import CoarseBox, Wanted
 
 _TREE = re.compile(r"\bUSING\s+rtree\s*\(", flags=re.IGNORECASE)
 _TEXT = re.compile("CHAR|CLOB|TEXT")
@@ -108,7 +108,7 @@ def _beside(place: str, low: str, high: str) -> str:
     return f"abs({place}) < {_TOO_LARGE} AND ({place} < {low} - {_TOO_SMALL} OR {place} > {high} + {_TOO_SMALL})"
 
 
-def _sides(_: Wanted, box: Box) -> Parameters:
+def _sides(_: Wanted, box: CoarseBox) -> Parameters:
     """Return the sides of a box, moved outwards to where the tree's 32-bit numbers end."""
     low = {"west": box.west - _TOO_SMALL, "south": box.south - _TOO_SMALL}
     high = {"east": box.east + _TOO_SMALL, "north": box.north + _TOO_SMALL}

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fedgroup.messages import RangeQuery
 from fedgroup.owner.range_scan import window_of
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle, PublicMap, Range
 
 LARGEST_LONGITUDE = 360.0
@@ -31,7 +31,7 @@ _SECONDS_SLACK = 1.0
 Stretch = tuple[float, float]
 
 
-class Box(NamedTuple):
+class CoarseBox(NamedTuple):
     """The places with west <= x <= east and south <= y <= north, in the table's coordinates."""
 
     west: float
@@ -47,7 +47,7 @@ class Wanted:
     Besides the place, the time is fetched if `with_time`, and these attributes.
     """
 
-    boxes: tuple[Box, ...]
+    boxes: tuple[CoarseBox, ...]
     since_s: float | None = None
     until_s: float | None = None
     with_time: bool = False
@@ -91,7 +91,7 @@ def _window(asked: Range, public_map: PublicMap) -> tuple[list[Stretch], Stretch
     return [(side.low, side.high) for side in window.across], (window.up.low, window.up.high)
 
 
-def _boxes(public_map: PublicMap, across: Sequence[Stretch], up: Stretch) -> tuple[Box, ...]:
+def _boxes(public_map: PublicMap, across: Sequence[Stretch], up: Stretch) -> tuple[CoarseBox, ...]:
     west, south, east, north = public_map.domain.sides
     low, high = _common(up, (south, north))
     stretches = _joined(_common(stretch, (west, east)) for stretch in across)
@@ -100,7 +100,7 @@ def _boxes(public_map: PublicMap, across: Sequence[Stretch], up: Stretch) -> tup
         return ()
     # widened before they are joined, so that no two share a place
     south, north = _widened((low, high))
-    return tuple(Box(left, south, right, north) for left, right in _joined(map(_widened, turned)))
+    return tuple(CoarseBox(left, south, right, north) for left, right in _joined(map(_widened, turned)))
 
 
 def _widened(stretch: Stretch) -> Stretch:

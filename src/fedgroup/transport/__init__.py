@@ -6,7 +6,9 @@
     memory                both ends in one process
     packets, connection   MQTT 3.1.1 at QoS 0: bytes, and one connection
     backoff, inbox, mqtt  both ends over MQTT, coming back by themselves
-    listening, broker     an embedded broker (amqtt), with `admission`, `delivery`, `amqtt_rules` behind it
+    star, tunnel          what an embedded broker decides, and its TLS: bytes in, bytes out
+    listening, callers    where it listens, and its connections, with their limits
+    broker                the embedded broker
     acl                   ready configuration of mosquitto and NATS
 
 What it carries it does not understand: noisy, masked or sealed values, and public questions.

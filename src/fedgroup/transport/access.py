@@ -46,8 +46,8 @@ def access_of(topics: Topics, role: str, name: str) -> Access | None:
 
 
 def _stands_for(grant: str, topic: str) -> bool:
-    levels, given = grant.split("/"), topic.split("/")
-    if len(levels) != len(given):
-        return False
-    pairs = zip(levels, given, strict=True)
-    return all(is_owner(found) if level == "+" else level == found for level, found in pairs)
+    before, several, after = grant.partition("+")
+    if not several:
+        return grant == topic
+    named = topic[len(before) : len(topic) - len(after)]
+    return topic.startswith(before) and topic.endswith(after) and is_owner(named)

@@ -1,54 +1,39 @@
-"""An embedded broker: amqtt behind a door of ours, in the same loop as whoever starts it.
+"""An embedded broker for one federation, in the same loop as whoever starts it: a door, and a star behind it.
 
-A client is known by its TLS certificate before amqtt hears of it, greets in its own name, and takes the place of its
-own older connection only, whose will is out by then. A thousand owners are asked and heard in less than a second, about
-seven times slower than with mosquitto or NATS: beyond that, take one of those.
+A client is known by its TLS certificate before it says a word, greets in its own name, and takes the place of its own
+older connection only, whose will is out by then. What may be said and heard is decided in `star.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import socket
 import ssl
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from fedgroup.errors import InvalidInput
+from fedgroup.errors import InvalidInput, ProtocolViolation
+from fedgroup.transport.access import Access, access_of
+from fedgroup.transport.callers import Callers
 from fedgroup.transport.listening import Identify, by_common_name
+from fedgroup.transport.star import Star
 from fedgroup.transport.topics import Topics
-
-try:
-    from amqtt.mqtt.connect import ConnectPacket
-
-    from fedgroup.transport.admission import NOT_AUTHORISED, PacketReader, PromptWriter
-    from fedgroup.transport.amqtt_rules import FederationRules, access_by_certificate, may_enter
-    from fedgroup.transport.delivery import LookupBroker
-except ImportError:
-    raise InvalidInput("the embedded broker needs amqtt: pip install 'fedgroup[live]'") from None
 
 log = logging.getLogger("fedgroup.broker")
 
-_LISTENER = "default"
-_PATIENCE_S = 30.0
-_FAREWELL_S = 5.0
-_NEVER_S = 10**6
-_LONGEST_SILENCE_S = 60.0
+PAUSE_S = 0.5
+"""How long nobody is let in when no file can be opened and nobody gives way."""
 
+_BACKLOG = 1_024
+_NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+"""Of an address that a name leads to and this machine does not have."""
 
-@dataclass(frozen=True)
-class _Guest:
-    """A client that was let in: its connection, who serves it, and how long it may be silent."""
-
-    reader: PacketReader
-    writer: asyncio.StreamWriter
-    task: asyncio.Task[Any]
-    silence_s: float
-
-    def cut_off(self) -> None:
-        self.writer.transport.abort()
+Accept = Callable[[], Awaitable[tuple[socket.socket, Any]]]
 
 
 class EmbeddedBroker:
@@ -68,26 +53,22 @@ class EmbeddedBroker:
         self._port = port
         self._tls = tls
         self._identify = identify
-        self._guests: dict[str, _Guest] = {}
-        self._serving: dict[asyncio.Task[Any], asyncio.StreamWriter] = {}
-        self._server: asyncio.Server | None = None
         self._leaving = AsyncExitStack()
 
     @property
     def port(self) -> int:
         """The port it listens on, also when any free one was asked for (0)."""
-        sockets = () if self._server is None else self._server.sockets
-        return int(sockets[0].getsockname()[1]) if sockets else self._port
+        return self._port
 
     async def __aenter__(self) -> Self:
+        loop, callers = asyncio.get_running_loop(), Callers(self._tls, Star(self._topics), self._recognised)
         async with AsyncExitStack() as leaving:
-            broker = LookupBroker(self._settings())
-            await broker.start()
-            leaving.push_async_callback(broker.shutdown)
-            self._server = await self._listen(broker)
-            leaving.push_async_callback(self._close, self._server)
-            watch = asyncio.create_task(self._drop_the_silent())
-            leaving.callback(watch.cancel)
+            leaving.push_async_callback(callers.dismiss)
+            listeners = await self._listen(leaving)
+            self._port = int(listeners[0].getsockname()[1])
+            work = [accepting(partial(loop.sock_accept, each), callers) for each in listeners]
+            for each in (*work, _dropping_the_silent(callers)):
+                leaving.push_async_callback(_end, asyncio.create_task(each))
             self._leaving = leaving.pop_all()
         return self
 
@@ -96,90 +77,78 @@ class EmbeddedBroker:
     ) -> None:
         await self._leaving.aclose()
 
-    async def _listen(self, broker: LookupBroker) -> asyncio.Server:
+    def _recognised(self, certificate: bytes | None) -> tuple[str, Access] | None:
+        """Return a client's name and what it may do, or nothing if it has no business here."""
+        if not certificate:
+            return None
         try:
-            return await asyncio.start_server(
-                partial(self._receive, broker),
-                self._bind,
-                self._port,
-                ssl=self._tls,
-                ssl_handshake_timeout=_PATIENCE_S,
-                ssl_shutdown_timeout=_FAREWELL_S,
-                backlog=1_024,
-            )
+            role, name = self._identify(certificate)
+        except (ProtocolViolation, ValueError):
+            return None
+        access = access_of(self._topics, role, name)
+        return None if access is None else (name, access)
+
+    async def _listen(self, leaving: AsyncExitStack) -> list[socket.socket]:
+        try:
+            return await _listening(self._bind, self._port, leaving)
         except OSError as error:
             raise InvalidInput(f"the broker cannot listen on {self._bind}:{self._port}: {error.strerror}") from None
 
-    async def _close(self, server: asyncio.Server) -> None:
-        """Let nobody in any more, and cut off everybody."""
-        server.close()
-        for writer in self._serving.values():
-            writer.transport.abort()
-        if self._serving:
-            await asyncio.wait(tuple(self._serving), timeout=_FAREWELL_S)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(server.wait_closed(), _FAREWELL_S)
 
-    def _settings(self) -> dict[str, Any]:
-        """amqtt with our plugin alone: no anonymous clients, no statistics; time limits are ours."""
-        rules = {
-            "federation": self._topics.federation,
-            "prefix": self._topics.prefix,
-            "identify": self._identify,
-        }
-        return {
-            "listeners": {_LISTENER: {"type": "external", "bind": self._bind}},
-            "timeout_disconnect_delay": _NEVER_S,
-            "plugins": {f"{FederationRules.__module__}.{FederationRules.__qualname__}": rules},
-        }
-
-    async def _receive(self, broker: LookupBroker, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection from its first byte to its end; whatever a client does ends its own connection only."""
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101  asyncio calls this in a task
-        self._serving[task] = writer
+async def accepting(
+    accept: Accept, callers: Callers, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> None:
+    """Let callers in, one after the other; when no file can be opened, a stranger gives way, or else all wait."""
+    loop = asyncio.get_running_loop()
+    while True:
         try:
-            known = await self._greeted(PacketReader(reader), writer, task)
-            if known is not None:
-                await self._host(broker, *known)
-        except Exception as error:
-            log.debug("a connection ended: %s", type(error).__name__)
-        finally:
-            del self._serving[task]
-            writer.close()
-
-    async def _greeted(
-        self, reader: PacketReader, writer: asyncio.StreamWriter, task: asyncio.Task[Any]
-    ) -> tuple[str, _Guest] | None:
-        """Return a client and its name, or nothing if it was shown out."""
-        known = access_by_certificate(self._topics, self._identify, writer.get_extra_info("ssl_object"))
-        greeting = await asyncio.wait_for(ConnectPacket.from_stream(reader), _PATIENCE_S)
-        if known is None or not may_enter(*known, greeting):
-            log.warning("a client was refused")
-            writer.write(NOT_AUTHORISED)
-            return None
-        reader.let_in()
-        silence_s = min(1.5 * greeting.keep_alive or _LONGEST_SILENCE_S, _LONGEST_SILENCE_S)
-        return known[0], _Guest(reader, writer, task, silence_s)
-
-    async def _host(self, broker: LookupBroker, name: str, guest: _Guest) -> None:
-        """Leave a client to amqtt, after its older connection and the will of that are done with."""
-        while (older := self._guests.get(name)) is not None:
-            older.cut_off()
-            _, stuck = await asyncio.wait((older.task,), timeout=_FAREWELL_S)
-            for task in stuck:
-                task.cancel()
-        self._guests[name] = guest
+            connection, _ = await accept()
+        except ConnectionAbortedError:  # it left before its turn
+            continue
+        except OSError:
+            if callers.make_room():
+                await pause(0)  # its file is closed in this turn of the loop
+            else:
+                log.warning("no connection can be accepted for a moment")
+                await pause(PAUSE_S)
+            continue
         try:
-            await broker.external_connected(guest.reader, PromptWriter(guest.writer), _LISTENER)
-        finally:
-            del self._guests[name]
+            await loop.connect_accepted_socket(callers.new, connection)
+        except OSError:
+            connection.close()
 
-    async def _drop_the_silent(self) -> None:
-        """Cut off clients that have been silent for longer than they said they would be."""
-        loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(1)
-            for guest in tuple(self._guests.values()):
-                if loop.time() - guest.reader.heard_at > guest.silence_s:
-                    guest.cut_off()
+
+async def _listening(bind: str, port: int, leaving: AsyncExitStack) -> list[socket.socket]:
+    """Return a socket for every address that a name has here, all at one port."""
+    found = await asyncio.get_running_loop().getaddrinfo(
+        bind or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    listeners: list[socket.socket] = []
+    trouble = OSError(errno.EADDRNOTAVAIL, "no such address")
+    for family, *_, place in dict.fromkeys(found):
+        at = port or (listeners[0].getsockname()[1] if listeners else 0)
+        try:
+            listener = socket.create_server((place[0], at, *place[2:]), family=family, backlog=_BACKLOG)
+        except OSError as error:
+            if error.errno not in _NOT_HERE:
+                raise
+            trouble = error
+        else:
+            leaving.callback(listener.close)
+            listener.setblocking(False)
+            listeners.append(listener)
+    if not listeners:
+        raise trouble
+    return listeners
+
+
+async def _dropping_the_silent(callers: Callers) -> None:
+    while True:
+        await asyncio.sleep(1)
+        callers.drop_the_silent()
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

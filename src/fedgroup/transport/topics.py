@@ -61,6 +61,17 @@ class Topics:
     def presence(self, owner: str) -> str:
         return f"{self._root}{owner}/presence"
 
+    def filter_of(self, topic: str) -> str | None:
+        """Return the one filter that may be granted to who reads a topic, or nothing if nobody does."""
+        match self._branch(topic):
+            case [_, "ask"]:
+                return topic
+            case [_, ("say" | "presence") as what]:
+                return f"{self._root}+/{what}"
+            case [to, "from", _]:
+                return self.letter(to, "+")
+        return None
+
     def heard_by_provider(self, topic: str) -> str | None:
         """Return the owner that spoke on a topic, or nothing if it is none that the provider listens to."""
         match self._branch(topic):

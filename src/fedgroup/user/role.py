@@ -6,13 +6,16 @@ not in it; answers say so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-from fedgroup.epsilon import weak_notes
-from fedgroup.messages import ExpectedError, Measure, NoisyTotals, RangeQuery
+from fedgroup.epsilon import Epsilon, weak_notes
+from fedgroup.messages import NoisyTotals
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
+from fedgroup.questions.answers import Answer, Expectation, ExpectedError
+from fedgroup.questions.query import Measure, RangeQuery
 
 CONFIDENCE = 0.95
 
@@ -42,13 +45,67 @@ class Reading:
 
 def read(query: RangeQuery, totals: NoisyTotals) -> Reading:
     """Return the value a question's noisy totals stand for, with its 95 % interval."""
-    if query.kind == "avg":
-        return _read_average(query, totals)
+    return _READERS.get(query.kind, _read_sum)(query, totals)
+
+
+def _read_sum(query: RangeQuery, totals: NoisyTotals) -> Reading:
+    """Return the one part that a sum or a count is made of."""
     part = query.parts[0]
     step = _step(query.measure) if part == "sum" else Fraction(1)
     low, high = _interval(totals, part, CONFIDENCE)
     return Reading(
         _number(totals.parts[part], step), (_number(low, step), _number(high, step)), weak_notes(query.epsilon)
+    )
+
+
+def answer(
+    query: RangeQuery,
+    totals: Sequence[NoisyTotals],
+    *,
+    method: Mapping[str, Any],
+    charged: float,
+    notes: Iterable[str],
+    **told: Any,
+) -> Answer:
+    """Return the answer that noisy totals stand for, of one round or, for evaluation, of several.
+
+    `method` are the facts of the method that was used, `told` what its carrier knows besides: who was heard, when.
+    """
+    readings = [read(query, each) for each in totals]
+    first = readings[0]
+    return Answer(
+        kind=query.kind,
+        value=first.value,
+        interval=first.interval,
+        confidence=CONFIDENCE,
+        charged=charged,
+        notes=(*notes, *first.notes),
+        values=tuple(reading.value for reading in readings) if len(readings) > 1 else (),
+        **method,
+        **told,
+    )
+
+
+def expectation(
+    query: RangeQuery,
+    *,
+    scales: Mapping[str, Fraction],
+    method: Mapping[str, Any],
+    charge: Epsilon,
+    left: Epsilon | None,
+    continuous: bool = False,
+    **told: Any,
+) -> Expectation:
+    """Return what an answer by a method would be like and would cost, where so much is `left` to spend."""
+    return Expectation(
+        kind=query.kind,
+        charge=float(charge),
+        confidence=CONFIDENCE,
+        errors=expect(query, scales=scales, noises=method["noises"], continuous=continuous),
+        left=None if left is None else float(left),
+        affordable=left is None or charge <= left,
+        **method,
+        **told,
     )
 
 
@@ -115,3 +172,7 @@ def _number(units: float, step: Fraction) -> float:
     """Return units of the resolution as a number, whole where it can be."""
     value = Fraction(units) * step
     return int(value) if value.denominator == 1 and step == 1 else float(value)
+
+
+_READERS = {"avg": _read_average}
+"""How kinds are read whose value is no sum itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from fedgroup.errors import InvalidInput
 from fedgroup.provider.grouping.limits import Limits
@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from fedgroup.messages import Partition
     from fedgroup.provider.graph import SimilarityGraph
 
-__all__ = ["Algorithm", "Grouped", "Limits", "partition_graph"]
-
-Algorithm = Literal["greedy", "dsatur", "cliques"]
+__all__ = ["Grouped", "Limits", "partition_graph"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +23,7 @@ class Grouped:
     notes: tuple[str, ...] = ()
 
 
-def partition_graph(
-    graph: SimilarityGraph, *, algorithm: Algorithm = "greedy", limits: Limits | None = None
-) -> Grouped:
+def partition_graph(graph: SimilarityGraph, *, algorithm: str = "greedy", limits: Limits | None = None) -> Grouped:
     """Return the owners in groups that are pairwise joined in `graph` and within `limits`."""
     # Imported here, so that an algorithm that needs no compiled loop runs where there is no compiler.
     from fedgroup.messages import Partition

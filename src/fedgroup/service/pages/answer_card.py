@@ -10,7 +10,7 @@ from typing import Any
 from nicegui import ui
 
 from fedgroup.service.pages.words import counted, number
-from fedgroup.service.shown import AnswerShown
+from fedgroup.service.replies import AnswerShown
 
 _SYMMETRIC = 0.001
 """How far the halves of an interval may differ, by share, to be told as one number."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from nicegui import ui
 
-from fedgroup.service.asked import QuestionAsked
+from fedgroup.questions.methods import chosen
 from fedgroup.service.pages.answer_card import AnswerCard, in_short
 from fedgroup.service.pages.area_form import AreaForm
 from fedgroup.service.pages.asking_form import AskingForm, read_question
@@ -17,7 +17,8 @@ from fedgroup.service.pages.frame import framed, gauge, telling
 from fedgroup.service.pages.history import SHOWN, History
 from fedgroup.service.pages.map import Area, AreaMap, first_area
 from fedgroup.service.pages.visits import Visit
-from fedgroup.service.shown import AnswerShown, FederationShown
+from fedgroup.service.replies import AnswerShown, FederationShown
+from fedgroup.service.requests import QuestionAsked
 from fedgroup.storage.provider_state import Question, User
 
 _PAUSE_S = 0.12
@@ -63,7 +64,7 @@ class _AskPage:
     def _asking_form(self) -> AskingForm:
         provider = self._visit.service.provider
         methods = FederationShown.of(provider).methods
-        method = "fedgroup" if provider.plan is not None else "dp"
+        method = chosen(None, planned=provider.plan is not None).name
         attributes = getattr(provider.settings, "attributes", None)
         return AskingForm(methods, method, attributes=attributes, on_change=self._wish)
 

@@ -10,14 +10,14 @@ from pydantic import ValidationError
 
 from fedgroup.errors import InvalidQuery
 from fedgroup.live.balances import left_in_words
-from fedgroup.service.asked import QuestionAsked
+from fedgroup.questions.answers import Expectation
+from fedgroup.questions.kinds import KINDS
+from fedgroup.questions.methods import METHODS
 from fedgroup.service.pages.map import Area
-from fedgroup.service.pages.methods import TOLD
 from fedgroup.service.pages.range_input import RangeInput
 from fedgroup.service.pages.words import counted, number, sentence
-from fedgroup.service.shown import ExpectationShown
+from fedgroup.service.requests import QuestionAsked
 
-KINDS = {"count": "count records", "sum": "sum of an attribute", "avg": "average of an attribute"}
 _EPSILON = 0.3
 _NEEDED = "Say which attribute, and its clip: the most that one record may contribute."
 _OUTLINED = "outlined dense hide-bottom-space"
@@ -40,8 +40,8 @@ class AskingForm:
         self._fault = ""
         with ui.element("fieldset").classes("fg-card"):
             ui.html("What", sanitize=False, tag="legend")
-            kinds = {name: told for name, told in KINDS.items() if name == "count" or attributes != ()}
-            self._kind = ui.select(kinds, value="count", label="question", on_change=self._kind_changed)
+            kinds = {name: kind.title for name, kind in KINDS.items() if not kind.measured or attributes != ()}
+            self._kind = ui.select(kinds, value=next(iter(kinds)), label="question", on_change=self._kind_changed)
             self._kind.props(_OUTLINED).classes("fg-wide")
             with ui.element("div").classes("fg-fields") as self._measure:
                 self._attribute = self._attribute_field(attributes)
@@ -58,10 +58,14 @@ class AskingForm:
         found: float | None = self._epsilon.value
         return found
 
+    @property
+    def _is_measured(self) -> bool:
+        return KINDS[self._kind.value].measured
+
     def question(self, area: Area) -> QuestionAsked:
         """Return the question about an area, or say what is missing."""
         said: dict[str, Any] = {"kind": self._kind.value, "epsilon": self._epsilon.value, "method": self._method.value}
-        if said["kind"] != "count":
+        if self._is_measured:
             said |= {"attribute": self._attribute.value or None, "clip": self._clip.value}
         return read_question(said | dict(area))
 
@@ -75,10 +79,10 @@ class AskingForm:
         if request.get("method") in (self._method.options or {}):
             self._method.value = request["method"]
         self._attribute.value, self._clip.value = self._offered(request.get("attribute")), request.get("clip")
-        self._measure.set_visibility(self._kind.value != "count")
+        self._measure.set_visibility(self._is_measured)
         self._told = True
 
-    def expect(self, expected: ExpectationShown | None, fault: str = "") -> None:
+    def expect(self, expected: Expectation | None, fault: str = "") -> None:
         """Tell what an answer would be like, or why there would be none."""
         self._fault = fault
         if expected is None:
@@ -90,10 +94,11 @@ class AskingForm:
         )
         mean = ", ".join(number(error.mean_absolute) for error in expected.errors.values())
         sources = f"{counted(expected.noises, 'noise term')} of {counted(expected.owners, 'owner')}"
+        left = "" if expected.owners_left is None else sentence(left_in_words(expected.owners_left))
         self._expected.content = (
             f'<p class="fg-expected">Expected error: {parts} <span class="fg-small">in 95 % of the answers; '
             f"{mean} on average, from {sources}</span></p>"
-            f'<p class="fg-small fg-left">{sentence(left_in_words(expected.owners_left))}</p>'
+            f'<p class="fg-small fg-left">{left}</p>'
         )
         self._trust.text = sentence(expected.trust)
 
@@ -105,7 +110,7 @@ class AskingForm:
 
     def _show_fault(self) -> None:
         """Say why there would be no answer; before anybody asks, what is still to be filled in is no fault."""
-        unfilled = self._kind.value != "count" and not (self._attribute.value and self._clip.value)
+        unfilled = self._is_measured and not (self._attribute.value and self._clip.value)
         hint = f'<p class="fg-small fg-needed">{_NEEDED}</p>'
         self._expected.content = hint if unfilled and not self._insists else f'<p class="fg-fault">{self._fault}</p>'
         self._trust.text = ""
@@ -135,7 +140,7 @@ class AskingForm:
         self._expected = ui.html("", sanitize=False).props('role="status" aria-live="polite"')
 
     def _choice(self, methods: Sequence[str], method: str) -> None:
-        options = {name: TOLD[name].title for name in TOLD if name in methods}
+        options = {name: METHODS[name].title for name in METHODS if name in methods}
         self._method = ui.radio(options, value=method, on_change=self._changed).classes("fg-methods")
         self._method.props('dense aria-label="method"')
         self._how = ui.label().classes("fg-small")
@@ -143,7 +148,7 @@ class AskingForm:
         self._explain()
 
     def _explain(self) -> None:
-        told = TOLD[self._method.value]
+        told = METHODS[self._method.value]
         self._how.text = f"{told.how} {told.take_it}"
 
     async def _slid(self, epsilon: float) -> None:
@@ -154,7 +159,7 @@ class AskingForm:
         await self._changed()
 
     async def _changed(self) -> None:
-        self._measure.set_visibility(self._kind.value != "count")
+        self._measure.set_visibility(self._is_measured)
         self._explain()
         if self._epsilon.value is not None:
             self._slider.show(self._epsilon.value)

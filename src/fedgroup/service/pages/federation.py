@@ -9,11 +9,11 @@ from html import escape
 from nicegui import ui
 
 from fedgroup.service.accounts import is_operator
-from fedgroup.service.asked import PlanAsked
 from fedgroup.service.pages.frame import framed, gauge, telling
 from fedgroup.service.pages.visits import Visit
 from fedgroup.service.pages.words import counted
-from fedgroup.service.shown import PlanShown
+from fedgroup.service.replies import PlanShown
+from fedgroup.service.requests import PlanAsked
 from fedgroup.storage.provider_state import User
 
 REFRESH_S = 2.0

@@ -16,7 +16,7 @@ from fedgroup.live.provider import LiveProvider
 from fedgroup.service.accounts import Service
 from fedgroup.service.pages.drawings import series, sizes
 from fedgroup.service.pages.words import counted, sentence
-from fedgroup.service.shown import PlanShown
+from fedgroup.service.replies import PlanShown
 from fedgroup.storage.provider_state import User
 
 MINUTES = 15
@@ -60,7 +60,7 @@ class FederationViews:
 
 
 async def _view(service: Service) -> FederationView:
-    plans = await asyncio.to_thread(service.questions.plans)
+    plans = service.provider.plans
     users = await asyncio.to_thread(service.state.users)
     present = service.provider.desk.present
     minutes = service.metrics.by_minute(MINUTES)

@@ -16,7 +16,7 @@ from fedgroup.service.pages.answer_card import in_short
 from fedgroup.service.pages.frame import plain_button
 from fedgroup.service.pages.login import to_login
 from fedgroup.service.pages.visits import Door, SignedOut
-from fedgroup.service.shown import AnswerShown
+from fedgroup.service.replies import AnswerShown
 from fedgroup.storage.provider_state import Question
 
 SHOWN = 8

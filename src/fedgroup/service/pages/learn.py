@@ -9,10 +9,10 @@ from fastapi import FastAPI
 from nicegui import ui
 from starlette.responses import PlainTextResponse
 
+from fedgroup.questions.methods import METHODS, PRIVATE
 from fedgroup.service.pages.drawings import bars
 from fedgroup.service.pages.example_cards import example_cards
 from fedgroup.service.pages.frame import framed
-from fedgroup.service.pages.methods import TOLD
 from fedgroup.service.pages.visits import Visit
 from fedgroup.storage.provider_state import User
 
@@ -79,7 +79,7 @@ def _methods() -> None:
         told = "".join(
             f"<h3>{escape(each.title)}</h3><p>{escape(each.how)} {escape(each.take_it)}</p>"
             f'<p class="fg-small">Trusted: {escape(each.trust)}</p>'
-            for each in TOLD.values()
+            for each in (METHODS[name] for name in PRIVATE)
         )
         ui.html(told, sanitize=False)
 

@@ -20,7 +20,7 @@ from fedgroup.service.pages.frame import add_sheets, barred, gauge, plain_button
 from fedgroup.service.pages.login import Entrance, Words, add_login, to_login
 from fedgroup.service.pages.mounting import MOUNT, PageSettings, mount
 from fedgroup.service.pages.owner import OwnerControl
-from fedgroup.service.pages.sessions import SESSION, Session, Sessions, random_name
+from fedgroup.service.pages.sessions import SESSION, PageSession, Sessions, random_name
 from fedgroup.service.pages.visits import SignedOut
 from fedgroup.service.serving import served
 
@@ -76,7 +76,7 @@ def _add_page(control: OwnerControl, sessions: Sessions) -> None:
 class _OwnerPage:
     """One open page."""
 
-    def __init__(self, control: OwnerControl, sessions: Sessions, session: Session) -> None:
+    def __init__(self, control: OwnerControl, sessions: Sessions, session: PageSession) -> None:
         self._control = control
         self._sessions = sessions
         self._session = session

@@ -16,7 +16,7 @@ _SECRET_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Session:
+class PageSession:
     """Somebody who showed a token; `ends` by this process' clock."""
 
     name: str
@@ -35,8 +35,8 @@ class Sessions:
     def __init__(self, *, hours: float = HOURS, clock: Callable[[], float] = time.monotonic) -> None:
         self.seconds = hours * 3600
         self._clock = clock
-        self._open: dict[str, Session] = {}
-        self._codes: dict[str, Session] = {}
+        self._open: dict[str, PageSession] = {}
+        self._codes: dict[str, PageSession] = {}
 
     def begin(self, token: str) -> str:
         """Return the name of a new session of whoever has this token; too many, and the oldest ends."""
@@ -44,15 +44,15 @@ class Sessions:
         while len(self._open) >= MOST_SESSIONS:
             del self._open[next(iter(self._open))]
         name = random_name()
-        self._open[name] = Session(name, token, self._clock() + self.seconds)
+        self._open[name] = PageSession(name, token, self._clock() + self.seconds)
         return name
 
-    def find(self, name: object) -> Session | None:
+    def find(self, name: object) -> PageSession | None:
         """Return the session of that name, unless it ended."""
         found = self._open.get(name) if isinstance(name, str) else None
         return found if found is not None and self.is_open(found) else None
 
-    def is_open(self, session: Session) -> bool:
+    def is_open(self, session: PageSession) -> bool:
         """Tell whether a session still lasts."""
         return session.ends > self._clock() and self._open.get(session.name) is session
 
@@ -65,7 +65,7 @@ class Sessions:
         """Return a code that opens one session, once and soon; unlike a token it can be part of an address."""
         self._drop_ended()
         code = random_name()
-        self._codes[code] = Session(code, token, self._clock() + CODE_SECONDS)
+        self._codes[code] = PageSession(code, token, self._clock() + CODE_SECONDS)
         return code
 
     def token_of(self, code: str) -> str | None:

@@ -9,14 +9,14 @@ from typing import Any
 
 from starlette.requests import Request
 
+from fedgroup.questions.answers import Expectation
 from fedgroup.service.accounts import Service
-from fedgroup.service.asked import PlanAsked, QuestionAsked
 from fedgroup.service.callers import vouch
 from fedgroup.service.pages.examples import ExampleRuns
 from fedgroup.service.pages.federation_view import FederationViews
-from fedgroup.service.pages.sessions import SESSION, Session, Sessions, random_name
+from fedgroup.service.pages.sessions import SESSION, PageSession, Sessions, random_name
 from fedgroup.service.questions import PLAN
-from fedgroup.service.shown import ExpectationShown
+from fedgroup.service.requests import PlanAsked, QuestionAsked
 from fedgroup.storage.provider_state import Question, User
 
 
@@ -58,7 +58,7 @@ class Visit:
     """One open page: everything it does is done as the user of its session's token, if that still is one."""
 
     door: Door
-    session: Session
+    session: PageSession
 
     @property
     def service(self) -> Service:
@@ -83,7 +83,7 @@ class Visit:
         self.service.rates.take(user)
         return await self.service.questions.ask(user, asked, key=random_name())
 
-    async def expect(self, asked: QuestionAsked) -> ExpectationShown:
+    async def expect(self, asked: QuestionAsked) -> Expectation:
         """Return what an answer would be like; nothing is spent."""
         return await self.service.questions.expect(await self.user(), asked)
 

@@ -1,0 +1,92 @@
+"""`fedgroup bench live`: a question to live owners, against bare echoes of as many messages through the same broker.
+
+Owners are files, certificates, ledgers and connections of their own, spread over two processes; the provider is a third
+process, and the broker is mosquitto or in it. Every answer is charged on disk before it leaves.
+
+reference_s   an echo by aiomqtt, the usual client, where it is installed; measured after the others
+own_echo_s    an echo over our own connections, which are faster
+kept_echo_s   that, with one durable row written by every owner first
+
+The latter two and questions take turns, so that whatever else the machine does burdens all. Questions and our own
+echoes are sealed from end to end; the first row tells what that alone costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from fedgroup.lab.bench.measuring import Row, median_seconds, peak_mb
+
+if TYPE_CHECKING:
+    from fedgroup.lab.bench.live_sides import Timed
+
+
+_ANSWERS = 1_000
+
+
+def missing() -> str | None:
+    """Return what this installation lacks for the bench, or none; mosquitto is used if it is there."""
+    return None if find_spec("msgspec") else "msgspec not installed; install fedgroup with the extra [live]"
+
+
+def measure(*, quick: bool) -> Iterator[Row]:
+    """Yield a row per broker, number of owners and method."""
+    from fedgroup.lab.bench.live_sides import measure_federation
+    from fedgroup.lab.bench.mosquitto_server import program
+    from fedgroup.live.running import allow_open_files
+
+    outside = () if program() is None else ("mosquitto",)
+    cases = [(6 if quick else 100, broker) for broker in ("embedded", *outside)]
+    cases += [] if quick else [(1_000, broker) for broker in ("embedded", *outside)]
+    allow_open_files()
+    yield _sealing(repeats=3 if quick else 31)
+    for owners, broker in cases:
+        for timed in measure_federation(owners, broker, repeats=3 if quick else 15):
+            yield _row(timed, owners, broker)
+
+
+def _sealing(*, repeats: int) -> Row:
+    """Time 1,000 answers sealed by their owners and opened by the provider, against the least that proves a sender."""
+    import hmac
+
+    from fedgroup.secure.channel import binding, owners_side, providers_side
+    from fedgroup.secure.pair_keys import OwnerKey
+
+    own, theirs, fresh, their_fresh = (OwnerKey.fresh() for _ in range(4))
+    bound = binding(b"bench")
+    provider = providers_side(own, fresh, owner=theirs.public, owners_fresh=their_fresh.public, bound=bound)
+    owner = owners_side(theirs, their_fresh, provider=own.public, providers_fresh=fresh.public, bound=bound)
+    said, key = bytes(150), bytes(32)
+
+    def sealed() -> None:
+        for _ in range(_ANSWERS):
+            provider.open(owner.seal(said))
+
+    def tagged() -> None:
+        for _ in range(_ANSWERS):
+            hmac.compare_digest(hmac.digest(key, said, "sha256"), hmac.digest(key, said, "sha256"))
+
+    ours_s, reference_s = median_seconds(sealed, repeats=repeats), median_seconds(tagged, repeats=repeats)
+    more = {"microseconds_each": ours_s / _ANSWERS * 1e6}
+    return Row(
+        f"{_ANSWERS:,} answers sealed and opened", ours_s, peak_mb(), "HMAC-SHA256 at both ends", reference_s, more
+    )
+
+
+def _row(timed: Timed, owners: int, broker: str) -> Row:
+    usual = timed.aiomqtt_echo_s
+    by = "over our own connections" if usual is None else "by aiomqtt"
+    echo = f"a bare MQTT echo of as many messages {by}" + (", twice" if timed.trips > 1 else "")
+    name = "masked cohorts" if timed.method == "cohorts" else timed.method
+    echoes = {"own_echo_s": timed.echo_s, "kept_echo_s": timed.kept_echo_s}
+    more = {**echoes, "owners": owners, "messages": 2 * timed.trips * owners}
+    return Row(
+        f"{name}, {owners:,} owners, {broker} broker",
+        timed.ours_s,
+        timed.peak_mb,
+        echo,
+        timed.echo_s if usual is None else usual,
+        more,
+    )

@@ -1,0 +1,159 @@
+"""The processes of `fedgroup bench live`: owners that also echo, and a provider that takes the times."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.identity import Identity, Trust
+from fedgroup.lab.bench.aiomqtt_echo import run_echoes, time_echoes
+from fedgroup.lab.bench.echoing import EchoingOwner, EchoingProvider
+from fedgroup.lab.bench.measuring import peak_mb
+from fedgroup.lab.bench.mosquitto_server import free_port, mosquitto_server
+from fedgroup.lab.bench.processes import Alone
+from fedgroup.live.config import OwnerConfig, ProviderConfig, read_config
+from fedgroup.live.provider import LiveProvider
+from fedgroup.live.running import running_owners, running_provider
+from fedgroup.live.trial import FEDERATION, TrialCity, make_trial
+from fedgroup.questions.query import RangeQuery
+from fedgroup.space import Circle
+from fedgroup.transport.listening import Listening
+from fedgroup.transport.topics import Topics
+
+EPSILON = Epsilon.of(0.05)
+TRIPS = {"dp": 1, "cohorts": 2}
+"""How often messages go out and back: a masked round asks who is there first."""
+
+_PROCESSES = 2
+_MESSAGE_BYTES = 150
+_PATIENCE_S = 120.0
+_WARM = 3
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What one method took: medians of questions, of echoes, of echoes that owners kept first, and of aiomqtt's."""
+
+    method: str
+    ours_s: float
+    echo_s: float
+    kept_echo_s: float
+    peak_mb: float
+    aiomqtt_echo_s: float | None = None
+
+    @property
+    def trips(self) -> int:
+        return TRIPS[self.method]
+
+
+def measure_federation(owners: int, broker: str, *, repeats: int) -> list[Timed]:
+    """Return what each method took in a federation of so many owners."""
+    with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
+        trial, port = make_trial(Path(place, "trial"), owners=owners, seed=1, most=10_000), free_port()
+        if broker == "mosquitto":
+            stack.enter_context(mosquitto_server(_listening(trial, port), Topics(FEDERATION), folder=Path(place)))
+        embedded = broker == "embedded"
+        timed: list[Timed] = _beside(run_owners, trial, port, Alone(ask_owners, trial, port, embedded, owners, repeats))
+        if find_spec("aiomqtt") is None:
+            return timed
+        names = [file.parent.name for file in trial.owners]
+        echo_s = _beside(
+            run_echoes, trial, port, Alone(time_echoes, trial, port, embedded, names, _MESSAGE_BYTES, repeats)
+        )
+        return [replace(each, aiomqtt_echo_s=each.trips * echo_s) for each in timed]
+
+
+def _beside(run: Callable[[Sequence[Path], int], None], trial: TrialCity, port: int, measuring: Alone) -> Any:
+    """Run owners beside a process that measures, and return what that one found."""
+    with ExitStack() as stack:
+        stack.callback(measuring.stop)
+        for at in range(_PROCESSES):
+            stack.callback(Alone(run, trial.owners[at::_PROCESSES], port).stop)
+        return measuring.result()
+
+
+def _be_quiet() -> None:
+    """Say nothing of connections: the broker comes later than owners and leaves earlier."""
+    logging.getLogger().addHandler(logging.NullHandler())
+
+
+def _listening(trial: TrialCity, port: int) -> Listening:
+    identity, trust = Identity.load(trial.folder / "provider"), Trust.load(trial.folder / "authority")
+    files = (trust.authority_file, identity.certificate_file, identity.key_file, trust.revoked_file)
+    return Listening("127.0.0.1", port, *files)
+
+
+def run_owners(files: Sequence[Path], port: int) -> None:
+    """Run some owners in this process until it is stopped."""
+    _be_quiet()
+    asyncio.run(_run_owners(files, port))
+
+
+async def _run_owners(files: Sequence[Path], port: int) -> None:
+    configs, places = [read_config(file, OwnerConfig) for file in files], iter(files)
+
+    def through(link: Any) -> EchoingOwner:
+        return EchoingOwner(link, file=next(places).with_name("echoes.db"))
+
+    async with running_owners(configs, port=port, new_ledger=True, through=through):
+        await asyncio.Event().wait()
+
+
+def ask_owners(trial: TrialCity, port: int, embedded: bool, owners: int, repeats: int) -> list[Timed]:
+    """Be the provider: ask by every method, echo in between, and return what both took."""
+    from msgspec import structs
+
+    _be_quiet()
+    config = read_config(trial.provider, ProviderConfig)
+    config = structs.replace(config, broker=structs.replace(config.broker, port=port, embedded=embedded))
+    return asyncio.run(_ask_owners(config, owners, repeats))
+
+
+async def _ask_owners(config: ProviderConfig, owners: int, repeats: int) -> list[Timed]:
+    links: list[EchoingProvider] = []
+
+    def through(link: Any) -> EchoingProvider:
+        links.append(EchoingProvider(link))
+        return links[0]
+
+    async with running_provider(config, through=through) as running:
+        if not await running.provider.desk.until_present(owners, _PATIENCE_S):
+            raise RuntimeError(f"only {len(running.provider.desk.present)} of {owners} owners came up")
+        return [await _timed(method, running.provider, links[0], repeats) for method in TRIPS]
+
+
+async def _timed(method: str, provider: LiveProvider, link: EchoingProvider, repeats: int) -> Timed:
+    names, trips = sorted(provider.desk.present), TRIPS[method]
+
+    async def ask() -> None:
+        answer = await provider.ask(next(_QUESTIONS), method=method)
+        if answer.heard != len(names):
+            raise RuntimeError(f"only {answer.heard} of {len(names)} owners were heard")
+
+    async def echo(kept: bool) -> None:
+        for trip in range(trips):  # what is charged leaves in the last one
+            await link.echo(names, size=_MESSAGE_BYTES, kept=kept and trip == trips - 1)
+
+    times = [[await _seconds(each) for each in (ask(), echo(False), echo(True))] for _ in range(_WARM + repeats)]
+    ours, bare, kept = (statistics.median(column) for column in zip(*times[_WARM:], strict=True))
+    return Timed(method, ours, bare, kept, peak_mb())
+
+
+async def _seconds(work: Coroutine[Any, Any, None]) -> float:
+    began = time.perf_counter()
+    await work
+    return time.perf_counter() - began
+
+
+_QUESTIONS = (RangeQuery("count", Circle(10_000 + n, 10_000, 3_000), EPSILON) for n in itertools.count())

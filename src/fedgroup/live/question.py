@@ -1,0 +1,172 @@
+"""One question to a live federation, from its plan to its answer: looked up, mended and named once."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import LedgerUnavailable, TooFewHeard, refusals_in_words
+from fedgroup.live.asking import Tally
+from fedgroup.live.attendance import Attendance, Quorum
+from fedgroup.live.balances import left_in_words
+from fedgroup.live.logs import note_refusals
+from fedgroup.live.plans import LivePlan
+from fedgroup.messages.asked import Check
+from fedgroup.messages.said import Checked
+from fedgroup.messages.wire_query import WireQuery
+from fedgroup.privacy.release import scales_of
+from fedgroup.questions import answers
+from fedgroup.questions.answers import Answer, Expectation, answer_facts
+from fedgroup.questions.methods import Method, trust_in
+from fedgroup.questions.query import RangeQuery
+from fedgroup.user import role as user
+
+if TYPE_CHECKING:
+    from fedgroup.live.provider import LiveProvider
+
+log = logging.getLogger("fedgroup.provider")
+
+_AWAY = "owner that was here before is away; its records are not counted"
+_ALL_AWAY = "owners that were here before are away; their records are not counted"
+
+
+@dataclass(frozen=True)
+class LiveQuestion:
+    """A question with the groups that answer it, which stay while it is held (`LiveProvider.question`)."""
+
+    provider: LiveProvider
+    query: RangeQuery
+    wire: WireQuery
+    method: Method
+    plan: LivePlan | None
+    key: str
+
+    async def again(self) -> Answer | None:
+        """Return the stored answer to the same question, for nothing, if every owner in it has the same data still."""
+        started = time.perf_counter()
+        found = self.provider.store.earlier(self.key)
+        if found is None:
+            return None
+        earlier, stored = found
+        check = Check(secrets.token_bytes(16), earlier)
+        everyone = dict.fromkeys(stored["heard_of"], check)
+        desk, seconds = self.provider.desk, self.provider.settings.seconds
+        replies = await desk.ask(check.round, everyone, (Checked,), seconds=seconds)
+        if set(replies.said) != set(everyone) or not all(said.same for said in replies.said.values()):
+            return None
+        log.info("asked", extra=self._told)
+        log.info("answered", extra=self._told)
+        attendance = await self.provider.attendance(self.plan)
+        answer = with_attendance(answers.again(stored), attendance, heard=set(everyone))
+        return replace(answer, seconds=time.perf_counter() - started)
+
+    async def ask(
+        self, *, by: str = "", quorum: Quorum | None = None, may_rerun: Callable[[], bool] = lambda: True
+    ) -> Answer:
+        """Return the answer of the owners that are here; with fewer than the `quorum` nobody is asked."""
+        started, provider = time.perf_counter(), self.provider
+        log.info("asked", extra=self._told)
+        attendance = await provider.attendance(self.plan)
+        (quorum or provider.settings.quorum).require(attendance)
+        tally = await provider.put(self, attendance, by=by, may_rerun=may_rerun)
+        note_refusals(log, tally.refused)
+        provider.desk.balances.note(self.query.epsilon, heard=tally.heard, refused=tally.refused)
+        self._require_heard(tally)
+        answer = self._answer(tally, attendance)
+        provider.answered_at = time.time()
+        if not tally.reruns:
+            with contextlib.suppress(LedgerUnavailable):  # what is not kept is asked and paid for again
+                facts = answer_facts(answer) | {"heard_of": sorted(tally.heard)}
+                provider.store.keep(self.key, tally.rounds[0], facts)
+        log.info("answered", extra=self._told)
+        return replace(answer, seconds=time.perf_counter() - started)
+
+    async def expect(self, *, left: Epsilon) -> Expectation:
+        """Return what an answer would be like if everybody who is here answers; nothing is spent."""
+        provider, plan, epsilon = self.provider, self.plan, self.query.epsilon
+        groups, noises = provider.partition(plan)
+        method = {
+            "method": self.method.name,
+            "in_group": None if plan is None else plan.mode,
+            "trust": provider.trust(plan),
+            "groups": groups,
+            "noises": noises,
+            "owners": len(provider.desk.present),
+            "delta": 0.0 if plan is None else plan.delta,
+        }
+        return user.expectation(
+            self.query,
+            scales=scales_of(self.query, provider.settings.protection),
+            method=method,
+            charge=epsilon,
+            left=left,
+            epsilon=float(epsilon),
+            private=True,
+            owners_left=await provider.owners_left_now(epsilon),
+        )
+
+    def _require_heard(self, tally: Tally) -> None:
+        if tally.heard:
+            return
+        spent = tally.for_budgets
+        left = left_in_words(self.provider.owners_left(self.query.epsilon)) if spent else None
+        raise TooFewHeard(heard=0, needed=1, refused=tally.reasons, charged=tally.paid, spent=spent, known_left=left)
+
+    def _answer(self, tally: Tally, attendance: Attendance) -> Answer:
+        settings, cost = self.provider.settings, float(self.query.epsilon * (1 + tally.reruns))
+        colluders, alone = settings.masks.colluders, bool(tally.alone)
+        method = {
+            "method": self.method.name,
+            "in_group": None if self.plan is None else self.plan.mode,
+            "trust": trust_in(tally.modes, colluders=colluders, delta=tally.delta, alone=alone),
+            "groups": tally.groups,
+            "noises": tally.noises,
+            "delta": tally.delta,
+        }
+        return user.answer(
+            self.query,
+            [tally.totals(self.query, settings.protection)],
+            method=method,
+            charged=cost,
+            notes=notes_of(tally, attendance),
+            epsilon=cost,
+            private=True,
+            asked_at=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
+            refused=tally.reasons,
+            **attendance.counts(tally.heard),
+        )
+
+    @property
+    def _told(self) -> dict[str, str]:
+        """What the log tells of a question."""
+        return {"method": self.method.name, "kind": self.query.kind}
+
+
+def notes_of(tally: Tally, attendance: Attendance) -> tuple[str, ...]:
+    """Return what is to be known about an answer in which some of the known owners may be missing."""
+    notes = ["records outside the domain are not counted"]
+    if attendance.known - tally.heard:
+        notes.append("the answer is about the owners heard; nothing is extrapolated to those missing")
+    if tally.reasons:
+        notes.append(refusals_in_words(tally.reasons))
+    if tally.reruns:
+        notes.append("a group fell silent in the middle and was asked again, at the same price once more")
+    return (*notes, *_away(attendance))
+
+
+def with_attendance(answer: Answer, attendance: Attendance, *, heard: Collection[str]) -> Answer:
+    """Return an answer that is given again, with who is known and who is away now."""
+    lasting = tuple(note for note in answer.notes if not note.endswith((_AWAY, _ALL_AWAY)))
+    known = Attendance(attendance.known.union(heard), attendance.present.union(heard))
+    return replace(answer, **known.counts(heard), notes=(*lasting, *_away(known)))
+
+
+def _away(attendance: Attendance) -> tuple[str, ...]:
+    away = len(attendance.absent)
+    return (f"{away} {_AWAY if away == 1 else _ALL_AWAY}",) if away else ()

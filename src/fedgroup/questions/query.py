@@ -1,0 +1,93 @@
+"""A question as a value: of what kind, about which range and time window, at what price."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import InvalidQuery
+from fedgroup.given import written
+from fedgroup.questions.kinds import KINDS, Part, require_kind
+from fedgroup.space import Range
+
+MOST_UNITS = 4_000_000_000
+"""The largest clip in units of its resolution: beyond it sums and noise might leave 64 bits."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How a numeric attribute is summed: each value is cut to the clip range and rounded to whole units first.
+
+    The clip range is [0, clip], or [-clip, clip] when `signed`. Whole units make the sum of any subset exact, so one
+    record moves it by at most `units`, whatever the order of summation.
+    """
+
+    attribute: str
+    clip: float
+    signed: bool = False
+    resolution: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.clip) and self.clip > 0):
+            raise InvalidQuery(f"clip must be a number greater than 0, got {written(self.clip)}")
+        if self.resolution is None:
+            object.__setattr__(self, "resolution", float(10.0 ** (math.floor(math.log10(self.clip)) - 3)))
+        if not (math.isfinite(self.step_value) and self.step_value > 0):
+            raise InvalidQuery(f"resolution must be a number greater than 0, got {written(self.resolution)}")
+        if not 1 <= self.units <= MOST_UNITS:
+            raise InvalidQuery(
+                f"clip / resolution must lie between 1 and {MOST_UNITS:,}, "
+                f"got {written(self.clip)} / {written(self.resolution)}"
+            )
+
+    @property
+    def step_value(self) -> float:
+        assert self.resolution is not None  # noqa: S101  set at birth
+        return self.resolution
+
+    @property
+    def step(self) -> Fraction:
+        """One unit, exactly as written in decimals."""
+        return Fraction(str(self.step_value))
+
+    @property
+    def units(self) -> int:
+        """The clip in whole units, rounded down, so that the clip is never exceeded."""
+        return math.floor(Fraction(str(self.clip)) / self.step)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and largest value a record can contribute."""
+        top = float(self.units * self.step)
+        return (-top if self.signed else 0.0, top)
+
+
+@dataclass(frozen=True)
+class RangeQuery:
+    """A question: how many records lie in a range (and a time window), or what is the sum or mean of an attribute."""
+
+    kind: str
+    range: Range
+    epsilon: Epsilon
+    measure: Measure | None = None
+    since: int | None = None
+    until: int | None = None
+
+    def __post_init__(self) -> None:
+        if require_kind(self.kind).measured != (self.measure is not None):
+            needed = "needs an attribute with a clip" if self.measure is None else "takes no attribute"
+            raise InvalidQuery(f"{self.kind} {needed}")
+        if self.since is not None and self.until is not None and self.since >= self.until:
+            raise InvalidQuery("a time window needs since before until")
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The sums the answer is made of."""
+        return KINDS[self.kind].parts
+
+    @property
+    def epsilon_of_part(self) -> Epsilon:
+        """What each part may cost: a kind of several parts splits its budget equally."""
+        return self.epsilon.split(len(self.parts))

@@ -1,0 +1,160 @@
+"""From words to a question: what callers of Python, the command line and HTTP may say, refused alike where it is wrong.
+
+Nothing is spent on a question that is refused here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypedDict
+
+from fedgroup.epsilon import NOTHING, Epsilon
+from fedgroup.errors import InvalidInput, InvalidQuery, ProtocolViolation
+from fedgroup.given import number, written
+from fedgroup.questions.instants import When, as_instant
+from fedgroup.questions.kinds import KINDS, MEASURE, either, require_kind
+from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.space import Circle, MultiPolygon, Polygon, PublicMap, Range, Rectangle
+from fedgroup.space.ranges import range_from_geojson
+
+
+class Said(TypedDict, total=False):
+    """What can be said about any question besides its kind, its range and its epsilon; all of it can be left out.
+
+    method      one of `methods.METHODS`; default: fedgroup with a plan, else dp
+    attribute, clip, signed, resolution
+                for sum and avg: values are cut to [0, clip] ([-clip, clip] if signed) and rounded to the resolution
+    since, until
+                the time window [since, until)
+    fresh       ask anew and pay anew, even if the same question was asked before
+    """
+
+    method: str | None
+    attribute: str | None
+    clip: float | None
+    signed: bool
+    resolution: float | None
+    since: When | None
+    until: When | None
+    fresh: bool
+
+
+def require_known(said: Mapping[str, Any], kind: type, *, what: str = "a question") -> None:
+    """Refuse what cannot be said: a misspelled time window would release the answer for all times."""
+    unknown = ", ".join(sorted(set(said) - set(kind.__annotations__)))
+    if unknown:
+        raise InvalidQuery(f"{what} has no {unknown}; it has {', '.join(kind.__annotations__)}")
+
+
+def question_of(kind: str, asked: Any, epsilon: Epsilon, said: Mapping[str, Any], public_map: PublicMap) -> RangeQuery:
+    """Return the question that was asked about a range of a map, or say what is wrong with it."""
+    if not isinstance(asked, Range):
+        raise InvalidQuery(f"a range is a Circle, a Rectangle, a Polygon or a MultiPolygon, got {written(asked)}")
+    require_kind(kind)
+    public_map.require_reachable(asked)
+    since, until = said.get("since"), said.get("until")
+    return RangeQuery(
+        kind,
+        asked,
+        epsilon,
+        _measure(kind, said),
+        None if since is None else as_instant(since, name="since"),
+        None if until is None else as_instant(until, name="until"),
+    )
+
+
+def some_epsilon(epsilon: float | Epsilon | None) -> Epsilon:
+    """Return an epsilon that noise can be calibrated to."""
+    if epsilon is None:
+        raise InvalidQuery("a private answer needs an epsilon, such as 0.3")
+    cost = Epsilon.of(epsilon)
+    if cost == NOTHING:
+        raise InvalidQuery("epsilon must be greater than 0, got 0")
+    return cost
+
+
+@contextmanager
+def as_invalid_query() -> Iterator[None]:
+    """Say of whatever is wrong with a question that it is the question."""
+    try:
+        yield
+    except InvalidQuery:
+        raise
+    except (InvalidInput, ProtocolViolation) as error:
+        raise InvalidQuery(str(error)) from None
+
+
+def is_said(value: Any) -> bool:
+    """Tell whether something was said at all; 0 was: it is a time."""
+    return value is not None and value is not False
+
+
+def _measure(kind: str, said: Mapping[str, Any]) -> Measure | None:
+    if not KINDS[kind].measured:
+        if any(is_said(said.get(name)) for name in MEASURE):
+            others = either([name for name, other in KINDS.items() if other.measured])
+            raise InvalidQuery(f"{kind} takes none of {', '.join(MEASURE)}; ask for {others}")
+        return None
+    attribute, clip, resolution = said.get("attribute"), said.get("clip"), said.get("resolution")
+    if attribute is None or clip is None:
+        raise InvalidQuery(f"{kind} needs an attribute and a clip, the largest value a record may contribute")
+    return Measure(
+        attribute,
+        # one spelling of a number, so that repeated questions are recognised
+        number(clip, name="clip", refusal=InvalidQuery),
+        said.get("signed", False),
+        None if resolution is None else number(resolution, name="resolution", refusal=InvalidQuery),
+    )
+
+
+# --- ranges in JSON ---------------------------------------------------------------------------------------------------
+
+
+def said_range(asked: Range) -> dict[str, Any]:
+    """Return a range as it is said in JSON; polygons are GeoJSON."""
+    match asked:
+        case Circle(x, y, radius):
+            return {"circle": {"x": x, "y": y, "radius": radius}}
+        case Rectangle(west, south, east, north):
+            return {"rectangle": {"west": west, "south": south, "east": east, "north": north}}
+        case Polygon():
+            return {"polygon": {"type": "Polygon", "coordinates": _rings(asked)}}
+        case MultiPolygon(parts):
+            return {"polygon": {"type": "MultiPolygon", "coordinates": [_rings(part) for part in parts]}}
+    raise InvalidQuery("a range is a Circle, a Rectangle, a Polygon or a MultiPolygon")
+
+
+def range_said(
+    circle: Mapping[str, float] | None,
+    rectangle: Mapping[str, Any] | None,
+    polygon: Mapping[str, Any] | None,
+    *,
+    lonlat: bool,
+) -> Range:
+    """Return the one range that was said in JSON."""
+    if [circle, rectangle, polygon].count(None) != 2:
+        raise InvalidQuery("ask about one range: a circle, a rectangle or a polygon")
+    if circle is not None:
+        return Circle(**circle)
+    if rectangle is not None:
+        sides = [rectangle[side] for side in ("west", "south", "east", "north")]
+        if not rectangle.get("across_antimeridian"):
+            return Rectangle(*sides)
+        if not lonlat:
+            raise InvalidQuery("across_antimeridian is for federations in degrees")
+        return Rectangle.across_antimeridian(*sides)
+    try:
+        return range_from_geojson(json.dumps(polygon))
+    except RecursionError:
+        raise InvalidQuery("this is not a GeoJSON polygon: it is nested too deep") from None
+
+
+def _rings(polygon: Polygon) -> list[list[list[float]]]:
+    return [_closed(ring) for ring in (polygon.points, *polygon.holes)]
+
+
+def _closed(ring: Sequence[tuple[float, float]]) -> list[list[float]]:
+    points = [[x, y] for x, y in ring]
+    return points if points[0] == points[-1] else [*points, points[0]]

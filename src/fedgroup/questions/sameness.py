@@ -1,0 +1,35 @@
+"""When a question is the same as an earlier one, its stored answer is given again, free of charge.
+
+The same means: same canonical range, kind, attribute, clip, resolution, time window, epsilon and method, and all that
+the carrier adds: plan, owners, epoch, map, protection, noise and data. Anything else is a new release, and is charged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import Any
+
+from fedgroup.questions.query import RangeQuery
+from fedgroup.space import PublicMap
+from fedgroup.space.ranges import canonical_range
+
+
+def same_question(query: RangeQuery, method: str, public_map: PublicMap, *carried: Any) -> str:
+    """Return the name under which an answer is kept: equal for the same questions, different for all others.
+
+    Requires:  `carried` are JSON values, among them whatever else the answer depends on.
+    """
+    facts = [
+        query.kind,
+        canonical_range(query.range),
+        query.epsilon.nano,
+        query.since,
+        query.until,
+        None if query.measure is None else asdict(query.measure),
+        method,
+        asdict(public_map),
+        *carried,
+    ]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

@@ -1,0 +1,178 @@
+"""What may be sent to the service, and the question it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import core_schema
+
+from fedgroup.epsilon import NOTHING, Epsilon
+from fedgroup.errors import InvalidQuery
+from fedgroup.live.settings import MOST_SIDE, MPC_MOST, LiveSettings, UsualGrouping
+from fedgroup.messages.limits import MOST_TEXT
+from fedgroup.privacy.laplace import require_drawable
+from fedgroup.privacy.release import scale_of_noise, scales_of
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.privacy.shares import require_shareable
+from fedgroup.provider.grouping.limits import Limits
+from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions import graphs, methods
+from fedgroup.questions.kinds import KINDS
+from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.said import as_invalid_query, question_of, range_said, said_range, some_epsilon
+
+
+@dataclass(frozen=True)
+class _Among:
+    """A text out of a catalogue."""
+
+    names: Iterable[str]
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+        return core_schema.literal_schema(list(self.names))
+
+
+KindAsked = Annotated[str, _Among(KINDS)]
+MethodAsked = Annotated[str, _Among(methods.PRIVATE)]
+ModeAsked = Annotated[str, _Among(methods.MODES)]
+GraphAsked = Annotated[str, _Among(graphs.PRIVATE)]
+EstimateAsked = Annotated[str, _Among(graphs.ESTIMATES)]
+AlgorithmAsked = Annotated[str, _Among(graphs.ALGORITHMS)]
+LeftoversAsked = Annotated[str, _Among(graphs.LEFTOVERS)]
+
+_POLYGON = "a GeoJSON Polygon or MultiPolygon, or a Feature with one; edges are straight in x and y"
+
+
+class _Strict(BaseModel):
+    """Nothing unknown, nothing converted, no NaN."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class CircleAsked(_Strict):
+    """The places nearer than `radius` to (x, y); x, y are longitude, latitude and the radius metres on such a map."""
+
+    x: float
+    y: float
+    radius: float = Field(gt=0)
+
+
+class RectangleAsked(_Strict):
+    """The places in [west, east) x [south, north)."""
+
+    west: float
+    south: float
+    east: float
+    north: float
+    across_antimeridian: bool = Field(
+        False, description="in degrees: it goes east from west over 180 degrees to east, which is less than west"
+    )
+
+
+class QuestionAsked(_Strict):
+    """A question about one range: a circle, a rectangle or a polygon, in the coordinates of the federation's map."""
+
+    kind: KindAsked
+    circle: CircleAsked | None = None
+    rectangle: RectangleAsked | None = None
+    polygon: dict[str, Any] | None = Field(None, description=_POLYGON)
+    epsilon: float = Field(ge=1e-9, le=1_000_000, description="what the answer may cost every owner, and its user")
+    attribute: str | None = Field(None, min_length=1, max_length=MOST_TEXT, description="for sum and avg")
+    clip: float | None = Field(None, gt=0, description="for sum and avg: values are cut to [0, clip]")
+    signed: bool = Field(False, description="cut to [-clip, clip] instead")
+    resolution: float | None = Field(None, gt=0, description="values are rounded to it; about clip / 1000 by default")
+    since: str | float | None = Field(None, description="from this time on: ISO, or seconds since 1970")
+    until: str | float | None = Field(None, description="before this time")
+    method: MethodAsked | None = Field(None, description="fedgroup by default if there is a plan, else dp")
+    fresh: bool = Field(False, description="ask anew and pay anew, even if the same was asked before")
+    least_owners: int | None = Field(None, ge=1, le=1_000_000, description="refuse, for nothing, if fewer are here")
+    least_share: float | None = Field(None, ge=0, le=1, description="likewise for a share of all known owners")
+    dry_run: bool = Field(False, description="tell the error to expect; nothing is spent")
+
+
+class PlanAsked(_Strict):
+    """A new grouping of all owners that are here; every one of them is charged `epsilon`.
+
+    Columns, rows, graph and leftovers are those of the provider's file where they are not said.
+    """
+
+    epsilon: float | None = Field(
+        None,
+        ge=1e-9,
+        le=1_000_000,
+        description="what grouping costs every owner, and the operator; needed unless the graph is secure",
+    )
+    columns: int | None = Field(None, ge=1, le=MOST_SIDE, description="of the grid that owners are compared on")
+    rows: int | None = Field(None, ge=1, le=MOST_SIDE)
+    mode: ModeAsked = "masked"
+    graph: GraphAsked | None = Field(None, description="how similar owners are found")
+    estimate: EstimateAsked = "thresholded"
+    algorithm: AlgorithmAsked | None = None
+    threshold: float = Field(0.5, ge=0, lt=1)
+    false_cells: float = Field(0.1, ge=1e-9, le=4_096)
+    misplaced: float = Field(0.02, ge=0, le=1)
+    leftovers: LeftoversAsked | None = Field(None, description="owners that could not be placed")
+    cohort_size: int = Field(50, ge=2, le=2_000)
+    largest: int | None = Field(None, ge=1, le=2_000, description="the most members a group may have")
+    lower: float | None = Field(None, ge=-1, le=1, description="for hybrid: a noisy similarity below it is a no")
+    upper: float | None = Field(None, ge=-1, le=1, description="for hybrid: a noisy similarity above it is a yes")
+    comparisons: int | None = Field(None, ge=0, description="for hybrid: at most so many; fewer make more groups")
+
+
+_ALIKE = {"estimate", "algorithm", "threshold", "false_cells", "misplaced", "lower", "upper", "comparisons"}
+"""What a request for a plan and the settings of a grouping call alike."""
+
+
+def plain_question(asked: QuestionAsked, query: RangeQuery) -> dict[str, Any]:
+    """Return what was asked as it is kept, with the range spelled in our own words."""
+    said = asked.model_dump(exclude_defaults=True, exclude={"circle", "rectangle", "polygon"})
+    return said | said_range(query.range)
+
+
+def range_query(asked: QuestionAsked, settings: LiveSettings) -> RangeQuery:
+    """Return the question that owners are asked, or say what is wrong with it: nothing is spent on it."""
+    public_map = settings.public_map
+    with as_invalid_query():
+        said = asked.model_dump()
+        about = range_said(said["circle"], said["rectangle"], said["polygon"], lonlat=public_map.lonlat)
+        return question_of(asked.kind, about, Epsilon.of(asked.epsilon), said, public_map)
+
+
+def require_noise(query: RangeQuery, settings: LiveSettings, *, masked: bool) -> None:
+    """Refuse a question whose noise owners could not draw; they would refuse it after it was charged."""
+    with as_invalid_query():
+        for scale in scales_of(query, settings.protection).values():
+            require_shareable(scale, 1) if masked else require_drawable(scale)
+
+
+def grid_of(asked: PlanAsked, usual: UsualGrouping) -> tuple[int, int]:
+    """Return the columns and rows of the grid that owners are to be compared on."""
+    return asked.columns or usual.columns, asked.rows or usual.rows
+
+
+def price_of(asked: PlanAsked, settings: GroupingSettings) -> Epsilon:
+    """Return what grouping costs every owner: nothing where no noisy vectors are asked for."""
+    return some_epsilon(asked.epsilon) if settings.kind.vectors else NOTHING
+
+
+def grouping_settings(
+    asked: PlanAsked, usual: UsualGrouping, protection: Protection, *, most: int = MPC_MOST
+) -> GroupingSettings:
+    """Return how owners are to be grouped, or say what is wrong with it: nothing is spent on it."""
+    size = asked.cohort_size if "cohort_size" in asked.model_fields_set else min(asked.cohort_size, most)
+    if max(size, asked.largest or 0) > most:
+        raise InvalidQuery(f"groups have at most {most} members here (mpc_most in the provider's file)")
+    with as_invalid_query():
+        settings = GroupingSettings(
+            graph=asked.graph or usual.graph,
+            limits=None if asked.largest is None else Limits(largest=asked.largest),
+            leftovers=asked.leftovers or usual.leftovers,
+            cohort_size=size,
+            **asked.model_dump(include=_ALIKE),
+        )
+        if settings.kind.vectors:
+            require_drawable(scale_of_noise(protection.of_histogram(), price_of(asked, settings)))
+        return settings

@@ -1,0 +1,84 @@
+"""TLS at the server's end, without sockets: bytes of the wire go in and out, and what was said comes out of them.
+
+asyncio's own TLS keeps 256 KiB for every connection; a thousand owners are a quarter of a gigabyte.
+"""
+
+from __future__ import annotations
+
+import ssl
+from contextlib import suppress
+
+_RECORD = 1 << 14
+"""The most that TLS seals at once."""
+
+
+class Tunnel:
+    """One connection's TLS, by a context that asks for clients' certificates.
+
+    Guarantee: nothing is received before the handshake is over and the client's certificate was verified.
+    """
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = tls.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._open = False
+        self._ended = False
+
+    @property
+    def open(self) -> bool:
+        """Whether the handshake is over."""
+        return self._open
+
+    @property
+    def ended(self) -> bool:
+        """Whether the client said that nothing follows."""
+        return self._ended
+
+    @property
+    def certificate(self) -> bytes | None:
+        """The client's certificate (DER)."""
+        return self._tls.getpeercert(binary_form=True)
+
+    def receive(self, data: bytes) -> bytes:
+        """Take bytes of the wire and return what was said; raise `ssl.SSLError` at bytes that are no good.
+
+        There may be something to send afterwards, also after an error.
+        """
+        self._incoming.write(data)
+        if not self._open and not self._shaken():
+            return b""
+        said = bytearray()
+        while not self._ended and (self._incoming.pending or self._tls.pending()):
+            try:
+                piece = self._tls.read(_RECORD)
+            except ssl.SSLWantReadError:
+                break
+            except ssl.SSLZeroReturnError:  # after an end of our own
+                piece = b""
+            self._ended = not piece
+            said += piece
+        return bytes(said)
+
+    def seal(self, plain: bytes) -> None:
+        """Say something."""
+        view = memoryview(plain)
+        while view:
+            view = view[self._tls.write(view) :]
+
+    def end(self) -> None:
+        """Say that nothing follows."""
+        with suppress(ssl.SSLError):  # the client has not said so yet, or there was no handshake
+            self._tls.unwrap()
+
+    def to_send(self) -> bytes:
+        """Return what is to go over the wire now."""
+        return self._outgoing.read()
+
+    def _shaken(self) -> bool:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        self._open = True
+        return True
