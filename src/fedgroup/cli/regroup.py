@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from fedgroup.cli.access import ServiceOptions, find_access
+from fedgroup.cli.group import COMPARISONS
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import PRIVACY, Name, OutputOptions, option
 from fedgroup.cli.output import notice, print_json, result, several, working
@@ -54,14 +55,10 @@ class RegroupOptions:
         float | None,
         option(SIMILARITY, "--misplaced", f"for {using('misplaced')}: the share that may be misplaced", "SHARE"),
     ] = None
-    lower: Annotated[
-        float | None, option(SIMILARITY, "--lower", "for hybrid: a noisy similarity below RL is a no", "RL")
-    ] = None
-    upper: Annotated[
-        float | None, option(SIMILARITY, "--upper", "for hybrid: a noisy similarity above RU is a yes", "RU")
-    ] = None
+    lower: Annotated[float | None, option(COMPARISONS, "--lower", "a noisy similarity below RL is a no", "RL")] = None
+    upper: Annotated[float | None, option(COMPARISONS, "--upper", "a noisy similarity above RU is a yes", "RU")] = None
     comparisons: Annotated[
-        int | None, option(SIMILARITY, "--comparisons", "for hybrid: at most N; fewer make more groups", "N")
+        int | None, option(COMPARISONS, "--comparisons", "at most N; fewer make more groups", "N")
     ] = None
 
 
