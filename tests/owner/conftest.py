@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +21,15 @@ from owner_keys import Keys, believed
 
 
 @pytest.fixture
-def owner_of(tmp_path: Path) -> Callable[..., Owner]:
+def ledger(tmp_path: Path) -> Iterator[OwnerLedger]:
+    with closing(OwnerLedger(tmp_path / "l.db")) as found:
+        yield found
+
+
+@pytest.fixture
+def owner_of(tmp_path: Path) -> Iterator[Callable[..., Owner]]:
+    ledgers: list[OwnerLedger] = []
+
     def make(
         name: str = "a",
         *,
@@ -31,6 +40,7 @@ def owner_of(tmp_path: Path) -> Callable[..., Owner]:
     ) -> Owner:
         identity, silo = Keys(name), silo or FakeSilo()
         ledger = OwnerLedger(tmp_path / f"{name}.db")
+        ledgers.append(ledger)
         ledger.set_cap(Epsilon.of(cap))
         node = OwnerNode(
             identity, silo, public_map=MAP, protection=Protection(), ledger=ledger, noise=fixed_noise(name),
@@ -39,4 +49,6 @@ def owner_of(tmp_path: Path) -> Callable[..., Owner]:
         )  # fmt: skip
         return Owner(node, identity, silo, ledger)
 
-    return make
+    yield make
+    for ledger in ledgers:
+        ledger.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,8 @@ def test_a_round_has_one_reply_for_ever_and_is_charged_once(owner_of: Callable[.
     assert owner.node.receive(PROVIDER, ask()) == first
     assert owner.node.receive(PROVIDER, ask(0.9)) == first  # whatever is asked under its name
     assert owner.ledger.spent() == Epsilon.of(0.5)
-    assert OwnerLedger(tmp_path / "a.db").kept_reply(b"r" * 16) == first[0][1]
+    with closing(OwnerLedger(tmp_path / "a.db")) as again:
+        assert again.kept_reply(b"r" * 16) == first[0][1]
 
 
 @pytest.mark.parametrize(
@@ -124,11 +126,11 @@ def test_other_owners_cannot_ask(owner_of: Callable[..., Owner]) -> None:
     assert owner.ledger.spent() == Epsilon(0)
 
 
-def test_a_live_owner_refuses_noise_that_is_not_private(owner_of: Callable[..., Owner], tmp_path: Path) -> None:
+def test_a_live_owner_refuses_noise_that_is_not_private(ledger: OwnerLedger) -> None:
     with pytest.raises(InvalidInput):
         OwnerNode(
             Keys("a"), FakeSilo(), public_map=MAP, protection=Protection(), noise=SeededNoise(1),
-            ledger=OwnerLedger(tmp_path / "l.db"), policy=Policy(), verify=believed, encode=WIRE.encode,
+            ledger=ledger, policy=Policy(), verify=believed, encode=WIRE.encode,
         )  # fmt: skip
 
 
@@ -142,8 +144,8 @@ def test_what_was_counted_stays_charged_whatever_came_of_it(owner_of: Callable[.
     assert owner.ledger.spent() == Epsilon.of(0.5)
 
 
-def test_a_round_is_charged_once_and_its_first_reply_stays(tmp_path: Path) -> None:
-    ledger, charge = OwnerLedger(tmp_path / "l.db"), Charge(Epsilon.of(1), "query", "?")
+def test_a_round_is_charged_once_and_its_first_reply_stays(ledger: OwnerLedger) -> None:
+    charge = Charge(Epsilon.of(1), "query", "?")
     assert ledger.kept_reply(b"r") is None
     assert [ledger.begin_round(b"r", [charge], snapshot="1") for _ in range(2)] == [True, False]
     assert ledger.kept_reply(b"r") == b""

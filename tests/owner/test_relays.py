@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,8 +38,9 @@ def begin(ledger: OwnerLedger, number: int, *, threshold: float = 0.5, public_ma
         {"public_map": PublicMap(BOX, lonlat=True)},
     ],
 )
-def test_a_second_threshold_or_domain_waits_for_another_epoch(otherwise: dict[str, object], tmp_path: Path) -> None:
-    ledger = OwnerLedger(tmp_path / "a.db")
+def test_a_second_threshold_or_domain_waits_for_another_epoch(
+    otherwise: dict[str, object], ledger: OwnerLedger
+) -> None:
     begin(ledger, 1)
     begin(ledger, 2)
     with pytest.raises(BudgetExhausted):
@@ -50,8 +50,7 @@ def test_a_second_threshold_or_domain_waits_for_another_epoch(otherwise: dict[st
     begin(ledger, 3, **otherwise)
 
 
-def test_the_ledger_tells_what_is_compared(tmp_path: Path) -> None:
-    ledger = OwnerLedger(tmp_path / "a.db")
+def test_the_ledger_tells_what_is_compared(ledger: OwnerLedger) -> None:
     begin(ledger, 1, threshold=0.1 + 0.2, public_map=PublicMap(Box(-0.0, 1, 2, 3), lonlat=True))
     (entry,) = ledger.entries()
     assert "2x3 cells of 0.0,1.0,2.0,3.0 in degrees at 0.30000000000000004" in entry.question

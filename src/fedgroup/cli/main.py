@@ -105,7 +105,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_LIVE, _ASKED = "Run a live federation", "Ask a live federation"
+_LIVE, _PARTY = "A live federation", "Run a party of a live federation"
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "First steps": {"demo": demo.demo, "synthesize": synthesize.synthesize, "check": check.check},
     "Ask about a file": {
@@ -114,19 +114,14 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         **{name: query.command(kind) for name, kind in KINDS.items()},
         "ledger": ledger.ledger,
     },
-    _LIVE: {
-        "init": live.init,
-        "provider": live.provider,
-        "owner": live.owner,
-        "up": live.up,
-        "broker": brokers.broker,
-    },
-    _ASKED: {"regroup": regroup.regroup},
+    _LIVE: {"up": live.up, "regroup": regroup.regroup},
+    _PARTY: {"init": live.init, "provider": live.provider, "owner": live.owner, "broker": brokers.broker},
     "Measure": {"experiment": experiment.experiment, "bench": bench.bench},
 }
-_GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
-    "ask": ("Ask a running federation.", {name: ask.command(kind) for name, kind in KINDS.items()}),
+_GROUPS: dict[str, tuple[str, str, dict[str, Callable[..., None]]]] = {
+    "ask": (_LIVE, "Ask a running federation.", {name: ask.command(kind) for name, kind in KINDS.items()}),
     "certificates": (
+        _PARTY,
         "The federation's own authority, and everybody's keys.",
         {
             "init": certificates.init,
@@ -137,6 +132,7 @@ _GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
         },
     ),
     "users": (
+        _PARTY,
         "The users who may ask a provider.",
         {"add": users.add, "list": users.list_, "remove": users.remove, "backup": users.backup},
     ),
@@ -144,11 +140,11 @@ _GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
 for panel, of_panel in _COMMANDS.items():
     for name, command in of_panel.items():
         app.command(name, cls=_Command, rich_help_panel=panel)(command)
-for name, (text, commands) in _GROUPS.items():
+for name, (panel, text, commands) in _GROUPS.items():
     group_of_commands = typer.Typer(cls=_Group, help=text, no_args_is_help=True)
     for inner, command in commands.items():
         group_of_commands.command(inner, cls=_Command)(command)
-    app.add_typer(group_of_commands, name=name, rich_help_panel=_ASKED if name == "ask" else _LIVE)
+    app.add_typer(group_of_commands, name=name, rich_help_panel=panel)
 
 
 def _print_version(asked: bool) -> None:

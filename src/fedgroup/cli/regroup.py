@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from fedgroup.cli.access import ServiceOptions, find_access
+from fedgroup.cli.group import COMPARISONS
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import PRIVACY, Name, OutputOptions, option
 from fedgroup.cli.output import notice, print_json, result, several, working

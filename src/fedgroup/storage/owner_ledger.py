@@ -76,6 +76,13 @@ class OwnerLedger(SQLiteLedger):
         self._marking = threading.Lock()
         super().__init__(path, busy_seconds=busy_seconds, flushed_later=flushed_later)
         self._keep = None if keep_days is None else timedelta(days=keep_days)
+        try:
+            self._lay_out_rounds(holder)
+        except BaseException:
+            self.close()
+            raise
+
+    def _lay_out_rounds(self, holder: str | None) -> None:
         with self._transaction() as connection:
             for table in (_ROUNDS, _REPLIES_BY_AGE, _COMPARISONS, _FROZEN, _OFFERS, _HOLDER, _NAME):
                 connection.execute(table)
