@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from fedgroup.service.calls import PlanDetails
 
 GROUPS = "Groups (default: as the provider's file says)"
-COMPARISONS = "Secure comparisons (for hybrid)"
 SIMILARITY = "Similarity (default: as the provider's file says)"
 
 
