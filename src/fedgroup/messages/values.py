@@ -96,12 +96,12 @@ class RangeQuery:
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise InvalidQuery("a time window needs since before until")
 
-    @property
+    @cached_property
     def parts(self) -> tuple[Literal["count", "sum"], ...]:
         """The sums the answer is made of."""
         return {"count": ("count",), "sum": ("sum",), "avg": ("sum", "count")}[self.kind]  # type: ignore[return-value]
 
-    @property
+    @cached_property
     def epsilon_of_part(self) -> Epsilon:
         """What each part may cost: AVG splits its budget equally between SUM and COUNT."""
         return self.epsilon.split(len(self.parts))
