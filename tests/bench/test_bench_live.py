@@ -11,6 +11,7 @@ from fedgroup.lab.bench.mosquitto_server import program
 def test_the_bench_tells_questions_beside_echoes() -> None:
     assert program(), "mosquitto is not installed: run `make services`"
     sealing, *rows = run("live", quick=True).as_json()["rows"]
+    *rows, load = rows
     assert (sealing["case"], sealing["microseconds_each"] > 0) == ("1,000 answers sealed and opened", True)
     assert [row["case"] for row in rows] == [
         f"{method}, 6 owners, {broker} broker"
@@ -19,6 +20,10 @@ def test_the_bench_tells_questions_beside_echoes() -> None:
     ]
     assert all(min(row["ours_s"], row["reference_s"], row["kept_echo_s"]) > 0 for row in rows)
     assert [row["messages"] for row in rows] == [12, 24, 12, 24]
+    assert load["case"] == "3 users x 6 owners, 1 s, mosquitto broker"
+    assert min(load["questions_a_second"], load["echoes_a_second"]) > 0
+    assert 0 < load["p50_s"] <= load["p99_s"]
+    assert (load["failed"], load["charged_but_unanswered"]) == (0, 0)
 
 
 def test_without_its_extra_the_bench_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

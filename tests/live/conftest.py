@@ -17,8 +17,8 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import ProtocolViolation, SiloUnavailable
 from fedgroup.live.desk import Desk
 from fedgroup.live.flushing import Flushing
+from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
-from fedgroup.live.running import run_owner
 from fedgroup.live.settings import LiveSettings
 from fedgroup.owner.counting import count_vectors, total_units
 from fedgroup.owner.node import OwnerNode

@@ -14,7 +14,7 @@ from live_world import PATIENCE_S
 
 from fedgroup.errors import LedgerUnavailable
 from fedgroup.live.flushing import Flushing
-from fedgroup.live.running import run_owner
+from fedgroup.live.owner import run_owner
 
 
 @dataclass
@@ -66,6 +66,28 @@ class Link:
         yield "provider", b"question"
 
 
+@dataclass
+class Busy(Link):
+    """Questions that come while the first waits for the disk; it can send many words together."""
+
+    QUESTIONS = 5
+    taken: int = 0
+    together: list[int] = field(default_factory=list)
+
+    async def send_many(self, letters: list[tuple[str, bytes]]) -> None:
+        self.together.append(len(letters))
+        self.ledger.unflushed = True  # for those that come next
+        for to, payload in letters:
+            await self.send(to, payload)
+
+    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
+        yield "provider", b"question"
+        await asyncio.to_thread(self.ledger.reached.wait, PATIENCE_S)
+        for number in range(2, self.QUESTIONS + 1):
+            self.taken = number
+            yield "provider", b"question"
+
+
 def in_a_loop(story: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
     @functools.wraps(story)
     def test(**given: Any) -> None:
@@ -89,6 +111,22 @@ async def test_nothing_leaves_before_the_ledger_is_on_disk(in_thread: bool, brok
     node.ledger.free.set()
     await asyncio.wait_for(task, PATIENCE_S)
     assert link.sent == [(b"LedgerUnavailable" if broken else b"answer", True)]
+    flushing.close()
+
+
+@in_a_loop
+async def test_what_is_made_while_the_disk_is_busy_goes_to_disk_and_leaves_together() -> None:
+    node, flushing = Node(Ledger()), Flushing()
+    link = Busy(node.ledger)
+    task = asyncio.create_task(answering(node, link, flushing))
+    assert await asyncio.to_thread(node.ledger.reached.wait, PATIENCE_S)
+    while link.taken < Busy.QUESTIONS:
+        await asyncio.sleep(0)  # all were answered while the first waits for the disk
+    assert link.sent == []
+    node.ledger.free.set()
+    await asyncio.wait_for(task, PATIENCE_S)
+    assert link.sent == [(b"answer", True)] * Busy.QUESTIONS
+    assert link.together == [1, Busy.QUESTIONS - 1]
     flushing.close()
 
 

@@ -17,7 +17,7 @@ from fedgroup.live import ledgers
 from fedgroup.live.config import OwnerConfig, read_config
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.ledgers import MARK_FILE, MarkedLedger, open_ledger
-from fedgroup.live.running import run_owner
+from fedgroup.live.owner import run_owner
 from fedgroup.live.trial import make_trial
 from fedgroup.privacy.budget import Charge
 from fedgroup.storage import marks

@@ -98,7 +98,7 @@ class FailingLedger(OwnerLedger):
         return {file: file.read_bytes() for file in (self.path, log) if file.exists()}
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[sqlite3.Connection]:  # type: ignore[override]
         with super()._transaction() as connection:
             yield connection
             if self.fails:

@@ -18,6 +18,7 @@ from fedgroup.messages.limits import VERSION
 from fedgroup.messages.live import WIRE
 from fedgroup.messages.said import Described, Noisy, Presence, Relayed
 from fedgroup.messages.wire_query import WireQuery, WireRange
+from fedgroup.questions.kinds import KINDS
 from fedgroup.transport import codec
 from fedgroup.transport.codec import decode, encode
 from fedgroup.transport.links import MOST_MESSAGE
@@ -39,6 +40,7 @@ SPECIAL: dict[tuple[str, str], st.SearchStrategy[Any]] = {
     ("Refused", "about"): st.binary(min_size=1, max_size=16),
     ("Relayed", "share"): st.sampled_from([None, 0, 1]),
     ("Relay", "threshold"): st.floats(0, 0.99),
+    ("WireQuery", "kind"): st.sampled_from(list(KINDS)),
     ("WireRange", "shape"): st.just("circle"),
     ("WireRange", "numbers"): st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3),
     ("WireRange", "polygons"): st.just([]),

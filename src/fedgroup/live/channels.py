@@ -3,17 +3,19 @@
 An owner that comes shows its certificate openly. The provider says Hello to it, and takes it for here once it has
 greeted back under that certificate. An owner greets whoever says Hello, and obeys only who then seals under the
 certificate of the federation's provider. Letters between owners pass as they are: they are sealed by themselves.
+What is said to one party at the same time goes in one frame.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
 from fedgroup.errors import FedgroupError, ProtocolViolation
+from fedgroup.live.packs import packed, unpacked
 from fedgroup.messages.said import Presence
 from fedgroup.secure.channel import (
     FRAME,
@@ -28,6 +30,8 @@ from fedgroup.secure.channel import (
 )
 from fedgroup.secure.pair_keys import OwnerKey
 from fedgroup.transport.codec import decode, encode
+from fedgroup.transport.inbox import Pulse
+from fedgroup.transport.links import MOST_MESSAGE
 from fedgroup.transport.topics import PROVIDER
 
 log = logging.getLogger("fedgroup.wire")
@@ -67,21 +71,31 @@ class OwnerChannel:
         self._verify = verify_provider
         self._used: tuple[Session, bytes] | None = None
         self._offered: dict[bytes, tuple[Session, bytes]] = {}
+        self._taken_at = Pulse.now()
 
     @property
     def waited_s(self) -> float:
-        return float(self._link.waited_s)
+        """How long the message received last had waited, that it waited for those before it in its frame included."""
+        return float(self._link.waited_s) + Pulse.now() - self._taken_at
 
     async def send(self, to: str, payload: bytes) -> None:
         """Send to the provider, sealed, or to another owner as it is; lost before the provider has said Hello."""
-        if to != PROVIDER:
-            await self._link.send(to, payload)
-        elif (sealed := self.sealed(payload)) is not None:
-            await self._link.send(to, sealed)
+        await self.send_many([(to, payload)])
+
+    async def send_many(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        """Send each message as `send` does: those to other owners first, those to the provider together."""
+        for to, payload in messages:
+            if to != PROVIDER:
+                await self._link.send(to, payload)
+        for pack in packed(payload for to, payload in messages if to == PROVIDER):
+            sealed = self.sealed(pack)
+            if sealed is not None:
+                await self._link.send(PROVIDER, sealed)
 
     async def received(self) -> AsyncIterator[tuple[str, bytes]]:
         """Yield (sender, payload) until the link is closed; what does not open is dropped."""
         async for sender, payload in self._link.received():
+            self._taken_at = Pulse.now()
             if sender != PROVIDER:
                 yield sender, payload
                 continue
@@ -89,11 +103,12 @@ class OwnerChannel:
                 if payload.startswith(HELLO):
                     await self._link.send(PROVIDER, self.greeting(payload))
                     continue
-                opened = self.opened(payload)
+                opened = unpacked(self.opened(payload))
             except FedgroupError:
                 log.warning("a message was refused", extra={"party": self._identity.certificate.name})
                 continue
-            yield PROVIDER, opened
+            for each in opened:
+                yield PROVIDER, each
 
     def sealed(self, payload: bytes) -> bytes | None:
         """Return a frame for the provider; None before it has said anything in a session."""
@@ -146,6 +161,9 @@ class ProviderChannels:
         self._shown: dict[str, bytes] = {}
         self._fresh: dict[str, OwnerKey] = {}
         self._sessions: dict[str, Session] = {}
+        self._waiting: dict[str, list[bytes]] = {}
+        self._next: asyncio.Task[None] | None = None
+        self._sending = asyncio.Lock()
 
     @property
     def connected(self) -> bool:
@@ -161,14 +179,31 @@ class ProviderChannels:
         await self.send_many([(owner, payload)])
 
     async def send_many(self, messages: Iterable[tuple[str, bytes]]) -> None:
-        """Send each owner its message, sealed for it; lost for owners that have not greeted."""
-        await self._link.send_many(self._sealed(messages))
+        """Send each owner its message, sealed for it; lost for owners that have not greeted.
 
-    def _sealed(self, messages: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+        What others send meanwhile goes with it: many questions at once are a frame to each owner.
+        """
         for owner, payload in messages:
-            session = self._sessions.get(owner)
-            if session is not None:
-                yield owner, session.seal(payload)
+            if len(payload) > MOST_MESSAGE:
+                raise ProtocolViolation(f"a message has at most {MOST_MESSAGE} bytes")
+            self._waiting.setdefault(owner, []).append(payload)
+        if self._next is None:
+            self._next = asyncio.create_task(self._send_waiting())
+        await asyncio.shield(self._next)
+
+    async def _send_waiting(self) -> None:
+        """Send, after what is being sent, all that waits by then."""
+        async with self._sending:
+            await asyncio.sleep(0)  # whoever is about to send goes along
+            waiting, self._waiting, self._next = self._waiting, {}, None
+            await self._link.send_many(self._sealed(waiting))
+
+    def _sealed(self, waiting: Mapping[str, Sequence[bytes]]) -> Iterator[tuple[str, bytes]]:
+        for owner, messages in waiting.items():
+            for pack in packed(messages):
+                session = self._sessions.get(owner)
+                if session is not None:
+                    yield owner, session.seal(pack)
 
     async def received(self) -> AsyncIterator[tuple[str, bytes]]:
         """Yield (owner, payload) until the link is closed; payloads are answers and encoded `Presence`s."""
@@ -176,9 +211,9 @@ class ProviderChannels:
             try:
                 heard = await self._heard(owner, payload)
             except FedgroupError:
-                heard = b""  # whoever listens counts it among the refused
-            if heard is not None:
-                yield owner, heard
+                heard = [b""]  # whoever listens counts it among the refused
+            for each in heard:
+                yield owner, each
 
     async def keep_greeting(self) -> None:
         """Say Hello again to owners that have not greeted back, until cancelled: a message may be lost."""
@@ -188,24 +223,24 @@ class ProviderChannels:
                 with suppress(FedgroupError):
                     await self._hello(owner)
 
-    async def _heard(self, owner: str, payload: bytes) -> bytes | None:
-        """Return what an owner said; None for what is said between channels only."""
+    async def _heard(self, owner: str, payload: bytes) -> list[bytes]:
+        """Return what an owner said; nothing for what is said between channels only."""
         if payload.startswith(FRAME):
             session = self._sessions.get(owner)
             if session is None:
                 raise ProtocolViolation("an owner greets before it says anything else")
-            return session.open(payload)
+            return unpacked(session.open(payload))
         if payload.startswith(GREETING):
-            return self._greeted(owner, payload[len(GREETING) :])
+            return [self._greeted(owner, payload[len(GREETING) :])]
         presence = decode(payload, (Presence,))
         if presence.owner != owner:
             raise ProtocolViolation("an owner speaks for itself only")
         if not presence.here:
             self._forget(owner)
-            return payload
+            return [payload]
         self._shown[owner] = presence.certificate
         await self._hello(owner)
-        return None
+        return []
 
     def _forget(self, owner: str) -> None:
         self._shown.pop(owner, None)

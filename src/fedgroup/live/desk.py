@@ -125,10 +125,11 @@ class Desk:
 
     async def listen(self) -> None:
         """Take in messages until cancelled; what is malformed or foreign is counted and dropped."""
+        kinds = (*get_args(FromOwner), Presence)
         async for owner, payload in self._link.received():
             self._quiet.discard(owner)
             try:
-                message = self._decode(payload, (*get_args(FromOwner), Presence))
+                message = self._decode(payload, kinds)
                 if isinstance(message, Presence):
                     await self._note_presence(owner, message)
                 else:

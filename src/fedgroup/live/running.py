@@ -11,11 +11,10 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, get_args
+from typing import Any
 
-from fedgroup.errors import InvalidInput, LedgerUnavailable, ProtocolViolation
+from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.identity import Certificate, Identity, Trust
 from fedgroup.live.channels import OwnerChannel, ProviderChannels
 from fedgroup.live.config import FederationTable, OwnerConfig, ProviderConfig
@@ -23,11 +22,10 @@ from fedgroup.live.desk import Desk
 from fedgroup.live.expiry import Expiries, endings_of, endings_of_others
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.ledgers import MarkedLedger, Marking, open_ledger, sole_owner
-from fedgroup.live.logs import note_exchange
+from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.settings import agreed_on
 from fedgroup.live.vouching import Vouching
-from fedgroup.messages.live import ToOwner
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.node_parts import OwnersSilo
 from fedgroup.owner.table_silo import TableSilo
@@ -42,48 +40,6 @@ from fedgroup.transport.mqtt import MqttOwnerLink, MqttProviderLink
 from fedgroup.transport.topics import Topics
 
 log = logging.getLogger("fedgroup.owner")
-
-
-class OwnersLink(Protocol):
-    """The owner's end of the wire."""
-
-    @property
-    def waited_s(self) -> float: ...
-
-    async def send(self, to: str, payload: bytes) -> None: ...
-
-    def received(self) -> AsyncIterator[tuple[str, bytes]]: ...
-
-
-async def run_owner(
-    node: OwnerNode,
-    link: OwnersLink,
-    *,
-    decode: Callable[[bytes, tuple[type, ...]], Any],
-    flushing: Flushing,
-    in_thread: bool = True,
-) -> None:
-    """Answer until cancelled, one message after the other; a database's work is done in a thread.
-
-    Guarantee: what a message brought about is on disk before anything is sent for it.
-    """
-    async for sender, payload in link.received():
-        try:
-            message = decode(payload, get_args(ToOwner))
-        except ProtocolViolation:
-            log.warning("a message was refused", extra={"party": node.name})
-            continue
-        if not node.agrees(message):
-            log.warning("this owner's [federation] table differs from the provider's", extra={"party": node.name})
-        work = partial(node.prepare, sender, message, waited_s=link.waited_s)
-        replies = await asyncio.to_thread(work) if in_thread else work()
-        try:
-            await flushing.flushed(node.ledger)
-        except LedgerUnavailable as error:
-            replies = node.refusal(sender, message, error)
-        for to, reply in replies:
-            await link.send(to, reply)
-        note_exchange(log, node.name, message, replies)
 
 
 _USUAL = 1_024

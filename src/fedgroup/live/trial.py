@@ -144,8 +144,12 @@ def make_trial(
     http_port: int = 0,
     records_per_owner: int = 40,
     most: int = MOST_OWNERS,
+    cap: float = 10.0,
 ) -> TrialCity:
-    """Write a new trial federation into a folder; one that is there already is used as it is."""
+    """Write a new trial federation into a folder; one that is there already is used as it is.
+
+    `cap` is the most epsilon that every owner spends.
+    """
     if not 2 <= owners <= most:
         raise InvalidInput(f"a trial federation has 2 to {most} owners, got {owners}")
     trial = TrialCity(folder)
@@ -165,7 +169,8 @@ def make_trial(
     trust = Trust.load(folder / "authority")
     _issue(authority, trust, folder / "provider", PROVIDER, "provider")
     for number in range(owners):
-        _write_owner(folder / "owners" / f"owner-{number:03d}", city, number, authority, trust, facts)
+        place = folder / "owners" / f"owner-{number:03d}"
+        _write_owner(place, city, number, authority, trust, facts | {"cap": cap})
     trial.provider.write_text(
         provider_text(
             file="provider.toml",

@@ -9,6 +9,7 @@ from functools import cached_property
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.messages.limits import MOST_POINTS, MOST_TEXT, require
+from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Circle, MultiPolygon, Polygon, Range, Rectangle
 
@@ -73,6 +74,7 @@ class WireQuery:
     until: int | None = None
 
     def __post_init__(self) -> None:
+        require(self.kind in KINDS, "a question is of a known kind")
         require(self.epsilon_nano > 0, "a question has an epsilon greater than 0")
         require(self.attribute is None or 0 < len(self.attribute) <= MOST_TEXT, "an attribute has a short name")
 

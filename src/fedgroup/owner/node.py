@@ -232,8 +232,8 @@ class OwnerNode:
         Guarantee: `make`, which counts, is called after the charge and only if the budget covers it. What it fails at
                    stays charged, for how long it took, and that it failed, may tell something of the records.
         """
+        self.ledger.require_affordable([charge])
         line = replace(charge, question=f"{charge.question}, round {round_name(round_id)}")
-        self.ledger.require_affordable([line])
         if not self.ledger.begin_round(round_id, [line], snapshot=self._silo.snapshot()):
             raise Unknown("round")
         self._charged = round_id

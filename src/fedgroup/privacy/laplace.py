@@ -28,20 +28,17 @@ LARGEST_TERM = 2**62
 
 def draw_discrete_laplace(stream: Keystream, scale: Fraction, count: int) -> Ints:
     """Return `count` independent draws of discrete Laplace noise."""
-    require_drawable(scale)
-    if scale <= LARGEST_TABLE_SCALE:
-        return _table(scale).draw(stream, count)
-    return draw_by_rejection(stream, scale, count)
+    table = _table(scale)
+    return draw_by_rejection(stream, scale, count) if table is None else table.draw(stream, count)
 
 
 def draw_discrete_laplace_sum(stream: Keystream, scale: Fraction, count: int) -> int:
     """Return the sum of the same `count` draws."""
-    require_drawable(scale)
-    if scale <= LARGEST_TABLE_SCALE:
-        return _table(scale).draw_sum(stream, count)
-    return int(draw_by_rejection(stream, scale, count).sum())
+    table = _table(scale)
+    return int(draw_by_rejection(stream, scale, count).sum()) if table is None else table.draw_sum(stream, count)
 
 
+@lru_cache(maxsize=256)
 def require_drawable(scale: Fraction) -> None:
     """Refuse scales whose noise or exact fraction leaves 64 bits."""
     fits = scale <= LARGEST_TABLE_SCALE or (scale <= LARGEST_SCALE and scale.numerator < LARGEST_TERM)
@@ -52,6 +49,10 @@ def require_drawable(scale: Fraction) -> None:
 
 
 @lru_cache(maxsize=64)
-def _table(scale: Fraction) -> TableSampler:
+def _table(scale: Fraction) -> TableSampler | None:
+    """Return the table of a scale that can be drawn; None for a large one."""
+    require_drawable(scale)
+    if scale > LARGEST_TABLE_SCALE:
+        return None
     low, edges = thresholds(scale)
     return TableSampler(edges, low, resolve=Inverse(scale))

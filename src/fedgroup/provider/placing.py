@@ -92,9 +92,8 @@ _TRIED = 1_000
 """How many made-up owners the model is tried on."""
 _MARGIN = 1.5
 """How many standard deviations more than went wrong with them are taken to go wrong with real owners."""
-_MISFIT = 10.0
-"""Real owners differ from the profiles that a model knows, most where they are few: over the root of their number, so
-much more is taken to go wrong."""
+_MISFIT = 1.5
+"""Real owners differ from the profiles that the model knows: so many times more go wrong than with made-up ones."""
 _SEED = 7
 """Made-up owners are the same every time, so that equal noisy vectors give equal groups; they hide nobody."""
 
@@ -120,24 +119,24 @@ def likely_cells(vectors: NoisyVectors, *, false_cells: float, threshold: float,
     model = _Model(vectors, profiles, false_cells=false_cells, threshold=threshold)
     best, doubt = model.places(vectors.values)
     surest = np.argsort(doubt, kind="stable")
-    wrong = _expected_wrong(doubt[surest], *model.tried(), misfit=1 + _MISFIT / math.sqrt(len(profiles)))
+    wrong = _expected_wrong(doubt[surest], *model.tried())
     count = int(np.searchsorted(wrong, misplaced * vectors.owners, side="right"))
     placed = surest[:count]
     cell[placed] = best[placed]
     return Placed(cell, float(wrong[count - 1]) / vectors.owners if count else 0.0)
 
 
-def _expected_wrong(doubts: Floats, tried: Floats, wrong: Floats, *, misfit: float) -> Floats:
+def _expected_wrong(doubts: Floats, tried: Floats, wrong: Floats) -> Floats:
     """Return how many of the surest owners are expected to be misplaced, for every number of them.
 
     `doubts` ascend. They are scaled by what went wrong with made-up owners that were as sure, over what the model
     expected of them: some standard deviations more than went wrong, since a trial has its luck, and one owner more
-    on both sides, since few of them say little. Real owners are less like the model: that is `misfit`.
+    on both sides, since few of them say little. Real owners are less like the model (`_MISFIT`).
     """
     order = np.argsort(tried, kind="stable")
     as_sure = np.searchsorted(tried[order], doubts, side="right")
     went, expected = (np.concatenate(([0.0], np.cumsum(some[order])))[as_sure] for some in (wrong, tried))
-    scaled = misfit * np.cumsum(doubts) * (went + _MARGIN * np.sqrt(went) + 1) / (expected + 1)
+    scaled = np.cumsum(doubts) * (_MISFIT * (went + _MARGIN * np.sqrt(went)) + 1) / (expected + 1)
     return np.maximum.accumulate(scaled)
 
 

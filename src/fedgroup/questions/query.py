@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery
@@ -82,12 +83,12 @@ class RangeQuery:
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise InvalidQuery("a time window needs since before until")
 
-    @property
+    @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The sums the answer is made of."""
         return KINDS[self.kind].parts
 
-    @property
+    @cached_property
     def epsilon_of_part(self) -> Epsilon:
         """What each part may cost: a kind of several parts splits its budget equally."""
         return self.epsilon.split(len(self.parts))

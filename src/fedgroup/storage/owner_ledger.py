@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS rounds (
     id BLOB PRIMARY KEY, at TEXT NOT NULL, reply BLOB NOT NULL, snapshot TEXT NOT NULL) WITHOUT ROWID
 """
 _REPLIES_BY_AGE = "CREATE INDEX IF NOT EXISTS replies_by_age ON rounds (at) WHERE length(reply) > 1"
-_OLD_REPLIES = "SELECT id FROM rounds WHERE length(reply) > 1 AND at < ? ORDER BY at LIMIT 16"
+_OLD_REPLIES = "SELECT id FROM rounds WHERE length(reply) > 1 AND at < ? ORDER BY at LIMIT 256"
 _COMPARISONS = """
 CREATE TABLE IF NOT EXISTS comparisons (session BLOB PRIMARY KEY, epoch INTEGER NOT NULL) WITHOUT ROWID
 """
@@ -52,6 +52,7 @@ _DROPPED = b"\0"
 """A reply that was sent so long ago that its bytes are not kept any more."""
 
 _REPLY = "(SELECT reply FROM rounds WHERE id = ?)"
+_REPLY_AND_STANDING = f"SELECT {_REPLY}, {STANDING}"
 
 
 class OwnerLedger(SQLiteLedger):
@@ -71,6 +72,8 @@ class OwnerLedger(SQLiteLedger):
         Replies are kept for so many days; for ever if nobody says how long.
         """
         self._charges, self._sessions = Unmarked(), Unmarked()
+        self._seen: Standing | None = None
+        self._dropped_at = ""
         self._tell: Callable[[Mark], None] | None = None
         self._at_most: int | None = None
         self._marking = threading.Lock()
@@ -100,14 +103,15 @@ class OwnerLedger(SQLiteLedger):
         An exhausted budget leaves nothing behind.
         """
         with self._transaction() as connection:
-            kept, *columns = connection.execute(f"SELECT {_REPLY}, {STANDING}", (round_id,)).fetchone()
+            kept, *columns = connection.execute(_REPLY_AND_STANDING, (round_id,)).fetchone()
             if kept is not None:
                 return False
             standing = Standing.of(columns)
+            self._seen = None
             self._write(connection, charges, standing)
             row = (round_id, self.now(), _NO_REPLY, f"{standing.epoch} {snapshot}")
             connection.execute("INSERT INTO rounds VALUES (?, ?, ?, ?)", row)
-            self._drop_old_replies(connection)
+            self._drop_old_replies(connection, row[1])
         return True
 
     def keep_reply(self, round_id: bytes, reply: bytes) -> bytes:
@@ -122,9 +126,14 @@ class OwnerLedger(SQLiteLedger):
         return bytes(kept)
 
     def require_affordable(self, charges: Sequence[Charge]) -> None:
-        """Raise `BudgetExhausted` if these charges would be refused now; nothing is recorded."""
+        """Raise `BudgetExhausted` if these charges would be refused now; nothing is recorded.
+
+        It is a look ahead, as things stood when `kept_reply` last looked, if nothing was written since: only
+        `begin_round` decides.
+        """
         with self._reading() as connection:
-            standing = self._standing(connection)
+            seen, self._seen = self._seen, None
+            standing = self._standing(connection) if seen is None else seen
             settle(self._due(connection, charges), cap=standing.cap, before=standing.spending)
 
     def left(self) -> Epsilon | None:
@@ -136,7 +145,8 @@ class OwnerLedger(SQLiteLedger):
     def kept_reply(self, round_id: bytes) -> bytes | None:
         """Return the reply kept for a round, empty if it was charged and has none any more; None for a new one."""
         with self._reading() as connection:
-            (kept,) = connection.execute(f"SELECT {_REPLY}", (round_id,)).fetchone()
+            kept, *columns = connection.execute(_REPLY_AND_STANDING, (round_id,)).fetchone()
+            self._seen = Standing.of(columns)
             if kept is None:
                 return None
             self._note_unflushed()  # another process may have written it a moment ago
@@ -257,10 +267,14 @@ class OwnerLedger(SQLiteLedger):
             self._charges.add(added.nano, at_most=at_most, to_the_end=spent >= cap)
         return added
 
-    def _drop_old_replies(self, connection: sqlite3.Connection) -> None:
-        """Drop the bytes of some replies that nobody will ask for again; who does all the same is refused."""
-        if self._keep is not None:
-            until = (datetime.fromisoformat(self.now()) - self._keep).isoformat(timespec="seconds")
+    def _drop_old_replies(self, connection: sqlite3.Connection, now: str) -> None:
+        """Drop the bytes of some replies that nobody will ask for again; who does all the same is refused.
+
+        That is done once a second at most: more are dropped then than come in a second.
+        """
+        if self._keep is not None and now != self._dropped_at:
+            self._dropped_at = now
+            until = (datetime.fromisoformat(now) - self._keep).isoformat(timespec="seconds")
             old = connection.execute(_OLD_REPLIES, (until,)).fetchall()
             connection.executemany("UPDATE rounds SET reply = x'00' WHERE id = ?", old)
 

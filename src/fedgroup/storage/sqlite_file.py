@@ -19,8 +19,9 @@ import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
 
-from fedgroup.errors import InvalidInput, LedgerUnavailable
+from fedgroup.errors import FedgroupError, InvalidInput, LedgerUnavailable
 from fedgroup.given import path_like
 
 _CANNOT_LOCK = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
@@ -108,25 +109,12 @@ class SQLiteFile:
         """Remember that something written, or something read that another process wrote, may not be on disk yet."""
         self._written += self._flushed_later
 
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with _ONE_AT_A_TIME, _our_errors(self.path):
-            yield self._connected()
+    def _reading(self) -> _Use:
+        return _Use(self, writing=False)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> _Use:
         """Hold the file's only write lock; commit, or roll everything back on any error."""
-        with _ONE_AT_A_TIME, _our_errors(self.path):
-            connection = self._connected()
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                yield connection
-                connection.execute("COMMIT")
-                self._note_unflushed()
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        return _Use(self, writing=True)
 
     def _connected(self) -> sqlite3.Connection:
         if self._lost:
@@ -254,19 +242,71 @@ def _write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
             return
 
 
+class _Use:
+    """One use of a file, in its turn: it yields the connection, and in a transaction if it is for `writing`.
+
+    A class and not a generator: an owner uses its ledger four times for an answer.
+    """
+
+    __slots__ = ("_connection", "_file", "_turn", "_writing")
+
+    def __init__(self, file: SQLiteFile, *, writing: bool) -> None:
+        self._file = file
+        self._writing = writing
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._turn = _ONE_AT_A_TIME
+        self._turn.acquire()
+        try:
+            self._connection = self._file._connected()
+            if self._writing:
+                self._connection.execute("BEGIN IMMEDIATE")
+        except BaseException as error:
+            self._leave(error)
+            raise
+        return self._connection
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None and self._writing:
+            try:
+                self._connection.execute("COMMIT")
+                self._file._note_unflushed()
+            except BaseException as trouble:
+                self._undo()
+                self._leave(trouble)
+                raise
+        elif self._writing:
+            self._undo()
+        self._leave(error)
+
+    def _undo(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _leave(self, error: BaseException | None) -> None:
+        """End the turn; of an error of SQLite's, raise ours instead."""
+        self._turn.release()
+        if isinstance(error, sqlite3.DatabaseError):
+            raise _our_error(self._file.path, error) from None
+
+
 @contextmanager
 def _our_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours; none of them holds a private value."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        raise LedgerUnavailable(
-            f"the ledger {path} cannot be used now ({error}); nothing was released, try later"
-        ) from None
     except sqlite3.DatabaseError as error:
-        raise InvalidInput(
-            f"{path} is not a usable ledger ({error}); name another file (a backup forgets the charges made since)"
-        ) from None
+        raise _our_error(path, error) from None
+
+
+def _our_error(path: Path, error: sqlite3.DatabaseError) -> FedgroupError:
+    """Return our error for one of SQLite's; none of them holds a private value."""
+    if isinstance(error, sqlite3.OperationalError):
+        return LedgerUnavailable(f"the ledger {path} cannot be used now ({error}); nothing was released, try later")
+    return InvalidInput(
+        f"{path} is not a usable ledger ({error}); name another file (a backup forgets the charges made since)"
+    )
 
 
 _ONE_AT_A_TIME = threading.RLock()

@@ -7,6 +7,7 @@ first can be faster.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import sqlite3
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ class EchoingOwner:
         self._kept = sqlite3.connect(file, isolation_level=None)
         self._kept.execute("PRAGMA journal_mode = WAL")
         self._kept.execute("PRAGMA synchronous = FULL")
-        self._kept.execute("CREATE TABLE kept (message BLOB)")
+        self._kept.execute("CREATE TABLE IF NOT EXISTS kept (message BLOB)")
 
     @property
     def waited_s(self) -> float:
@@ -37,6 +38,10 @@ class EchoingOwner:
     async def send(self, to: str, payload: bytes) -> None:
         """Send as the link does."""
         await self._link.send(to, payload)
+
+    async def send_many(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        """Send as the link does."""
+        await self._link.send_many(messages)
 
     async def received(self) -> AsyncIterator[tuple[str, bytes]]:
         """Yield what is for the owner."""
@@ -54,8 +59,8 @@ class EchoingProvider:
 
     def __init__(self, link: Any) -> None:
         self._link = link
-        self._awaited = 0
-        self._all_in = asyncio.Event()
+        self._numbers = itertools.count()
+        self._awaited: dict[bytes, tuple[int, asyncio.Event]] = {}
 
     async def send_many(self, messages: Iterable[tuple[str, bytes]]) -> None:
         """Send as the link does."""
@@ -65,19 +70,21 @@ class EchoingProvider:
         """Yield what is for the provider."""
         async for owner, payload in self._link.received():
             if payload.startswith((_BARE, _KEPT)):
-                self._count()
+                self._count(payload)
             else:
                 yield owner, payload
 
     async def echo(self, owners: Sequence[str], *, size: int, kept: bool = False) -> None:
-        """Send every owner a message of so many bytes, and wait until all came back."""
-        self._awaited = len(owners)
-        self._all_in.clear()
-        message = (_KEPT if kept else _BARE).ljust(size)
+        """Send every owner a message of so many bytes, and wait until all came back; many may do so at once."""
+        message = ((_KEPT if kept else _BARE) + b" %d " % next(self._numbers)).ljust(size)
+        all_in = asyncio.Event()
+        self._awaited[message] = len(owners), all_in
         await self._link.send_many((owner, message) for owner in owners)
-        await asyncio.wait_for(self._all_in.wait(), _PATIENCE_S)
+        await asyncio.wait_for(all_in.wait(), _PATIENCE_S)
 
-    def _count(self) -> None:
-        self._awaited -= 1
-        if self._awaited == 0:
-            self._all_in.set()
+    def _count(self, message: bytes) -> None:
+        awaited, all_in = self._awaited.pop(message)
+        if awaited == 1:
+            all_in.set()
+        else:
+            self._awaited[message] = awaited - 1, all_in

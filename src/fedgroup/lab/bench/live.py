@@ -9,6 +9,9 @@ kept_echo_s   that, with one durable row written by every owner first
 
 The latter two and questions take turns, so that whatever else the machine does burdens all. Questions and our own
 echoes are sealed from end to end; the first row tells what that alone costs.
+
+The last rows are of many users who ask over HTTP at once, beside as many echoes at once (`live_load.py`): the median
+time of a question and of an echo, and how many of each there were in a second.
 """
 
 from __future__ import annotations
@@ -20,10 +23,13 @@ from typing import TYPE_CHECKING
 from fedgroup.lab.bench.measuring import Row, median_seconds, peak_mb
 
 if TYPE_CHECKING:
+    from fedgroup.lab.bench.live_load import Loaded
     from fedgroup.lab.bench.live_sides import Timed
 
 
 _ANSWERS = 1_000
+_SERVICE = ("fastapi", "httpx", "uvicorn")
+"""What users ask over HTTP with; without it there is no row of them."""
 
 
 def missing() -> str | None:
@@ -45,6 +51,38 @@ def measure(*, quick: bool) -> Iterator[Row]:
     for owners, broker in cases:
         for timed in measure_federation(owners, broker, repeats=3 if quick else 15):
             yield _row(timed, owners, broker)
+    if all(find_spec(name) for name in _SERVICE):
+        for broker in ("embedded", *outside)[-1 if quick else 0 :]:
+            yield _load(broker, quick=quick)
+
+
+def _load(broker: str, *, quick: bool) -> Row:
+    from fedgroup.lab.bench.live_load import measure_load
+
+    owners, users, seconds = (6, 3, 1) if quick else (200, 20, 60)
+    return _load_row(measure_load(broker, owners=owners, users=users, seconds=seconds), owners, users, seconds, broker)
+
+
+def _load_row(loaded: Loaded, owners: int, users: int, seconds: int, broker: str) -> Row:
+    questions, echoes = loaded.questions, loaded.echoes
+    more = {
+        "questions_a_second": questions.a_second,
+        "p50_s": questions.quantile_s(0.5),
+        "p99_s": questions.quantile_s(0.99),
+        "failed": questions.failed,
+        "charged_but_unanswered": questions.charged_but_unanswered,
+        "echoes_a_second": echoes.a_second,
+        "echo_p99_s": echoes.quantile_s(0.99),
+        "owners": owners,
+    }
+    return Row(
+        f"{users} users x {owners:,} owners, {seconds} s, {broker} broker",
+        questions.quantile_s(0.5),
+        loaded.peak_mb,
+        f"bare echoes, {users} at once, over our own connections",
+        echoes.quantile_s(0.5),
+        more,
+    )
 
 
 def _sealing(*, repeats: int) -> Row:

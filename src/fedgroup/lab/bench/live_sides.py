@@ -36,8 +36,8 @@ TRIPS = {"dp": 1, "cohorts": 2}
 """How often messages go out and back: a masked round asks who is there first."""
 
 _PROCESSES = 2
-_MESSAGE_BYTES = 150
-_PATIENCE_S = 120.0
+MESSAGE_BYTES = 150
+PATIENCE_S = 120.0
 _WARM = 3
 
 
@@ -62,33 +62,39 @@ def measure_federation(owners: int, broker: str, *, repeats: int) -> list[Timed]
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         trial, port = make_trial(Path(place, "trial"), owners=owners, seed=1, most=10_000), free_port()
         if broker == "mosquitto":
-            stack.enter_context(mosquitto_server(_listening(trial, port), Topics(FEDERATION), folder=Path(place)))
+            stack.enter_context(mosquitto_server(listening_of(trial, port), Topics(FEDERATION), folder=Path(place)))
         embedded = broker == "embedded"
-        timed: list[Timed] = _beside(run_owners, trial, port, Alone(ask_owners, trial, port, embedded, owners, repeats))
+        timed: list[Timed] = beside(run_owners, trial, port, Alone(ask_owners, trial, port, embedded, owners, repeats))
         if find_spec("aiomqtt") is None:
             return timed
         names = [file.parent.name for file in trial.owners]
-        echo_s = _beside(
-            run_echoes, trial, port, Alone(time_echoes, trial, port, embedded, names, _MESSAGE_BYTES, repeats)
+        echo_s = beside(
+            run_echoes, trial, port, Alone(time_echoes, trial, port, embedded, names, MESSAGE_BYTES, repeats)
         )
         return [replace(each, aiomqtt_echo_s=each.trips * echo_s) for each in timed]
 
 
-def _beside(run: Callable[[Sequence[Path], int], None], trial: TrialCity, port: int, measuring: Alone) -> Any:
+def beside(run: Callable[[Sequence[Path], int], None], trial: TrialCity, port: int, measuring: Alone) -> Any:
     """Run owners beside a process that measures, and return what that one found."""
     with ExitStack() as stack:
         stack.callback(measuring.stop)
-        for at in range(_PROCESSES):
-            stack.callback(Alone(run, trial.owners[at::_PROCESSES], port).stop)
+        for files in owner_files(trial):
+            stack.callback(Alone(run, files, port).stop)
         return measuring.result()
 
 
-def _be_quiet() -> None:
+def owner_files(trial: TrialCity) -> list[list[Path]]:
+    """Return the owners' files, those of each process together."""
+    return [trial.owners[at::_PROCESSES] for at in range(_PROCESSES)]
+
+
+def be_quiet() -> None:
     """Say nothing of connections: the broker comes later than owners and leaves earlier."""
     logging.getLogger().addHandler(logging.NullHandler())
 
 
-def _listening(trial: TrialCity, port: int) -> Listening:
+def listening_of(trial: TrialCity, port: int) -> Listening:
+    """Return where a trial federation's mosquitto listens, with which files."""
     identity, trust = Identity.load(trial.folder / "provider"), Trust.load(trial.folder / "authority")
     files = (trust.authority_file, identity.certificate_file, identity.key_file, trust.revoked_file)
     return Listening("127.0.0.1", port, *files)
@@ -96,7 +102,7 @@ def _listening(trial: TrialCity, port: int) -> Listening:
 
 def run_owners(files: Sequence[Path], port: int) -> None:
     """Run some owners in this process until it is stopped."""
-    _be_quiet()
+    be_quiet()
     asyncio.run(_run_owners(files, port))
 
 
@@ -112,12 +118,17 @@ async def _run_owners(files: Sequence[Path], port: int) -> None:
 
 def ask_owners(trial: TrialCity, port: int, embedded: bool, owners: int, repeats: int) -> list[Timed]:
     """Be the provider: ask by every method, echo in between, and return what both took."""
+    be_quiet()
+    return asyncio.run(_ask_owners(config_of(trial, port, embedded=embedded), owners, repeats))
+
+
+def config_of(trial: TrialCity, port: int, *, embedded: bool, http_port: int = 0) -> ProviderConfig:
+    """Return a trial provider's file with these ports."""
     from msgspec import structs
 
-    _be_quiet()
     config = read_config(trial.provider, ProviderConfig)
-    config = structs.replace(config, broker=structs.replace(config.broker, port=port, embedded=embedded))
-    return asyncio.run(_ask_owners(config, owners, repeats))
+    broker = structs.replace(config.broker, port=port, embedded=embedded)
+    return structs.replace(config, broker=broker, http=structs.replace(config.http, port=http_port))
 
 
 async def _ask_owners(config: ProviderConfig, owners: int, repeats: int) -> list[Timed]:
@@ -128,9 +139,14 @@ async def _ask_owners(config: ProviderConfig, owners: int, repeats: int) -> list
         return links[0]
 
     async with running_provider(config, through=through) as running:
-        if not await running.provider.desk.until_present(owners, _PATIENCE_S):
-            raise RuntimeError(f"only {len(running.provider.desk.present)} of {owners} owners came up")
+        await until_here(running.provider, owners)
         return [await _timed(method, running.provider, links[0], repeats) for method in TRIPS]
+
+
+async def until_here(provider: LiveProvider, owners: int) -> None:
+    """Wait until so many owners are here."""
+    if not await provider.desk.until_present(owners, PATIENCE_S):
+        raise RuntimeError(f"only {len(provider.desk.present)} of {owners} owners came up")
 
 
 async def _timed(method: str, provider: LiveProvider, link: EchoingProvider, repeats: int) -> Timed:
@@ -143,7 +159,7 @@ async def _timed(method: str, provider: LiveProvider, link: EchoingProvider, rep
 
     async def echo(kept: bool) -> None:
         for trip in range(trips):  # what is charged leaves in the last one
-            await link.echo(names, size=_MESSAGE_BYTES, kept=kept and trip == trips - 1)
+            await link.echo(names, size=MESSAGE_BYTES, kept=kept and trip == trips - 1)
 
     times = [[await _seconds(each) for each in (ask(), echo(False), echo(True))] for _ in range(_WARM + repeats)]
     ours, bare, kept = (statistics.median(column) for column in zip(*times[_WARM:], strict=True))

@@ -17,7 +17,6 @@ from typing import Any
 from fedgroup import __version__
 
 _PACKAGES = ("numpy", "numba", "cryptography", "pynacl", "torch", "triton")
-_STATUS = Path("/proc/self/status")
 
 
 @dataclass(frozen=True)
@@ -75,11 +74,14 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def peak_mb() -> float:
-    """Return the most memory that this process has held so far, in units of 10^6 bytes."""
+def peak_mb(pid: int | None = None) -> float:
+    """Return the most memory that this process has held so far, in units of 10^6 bytes; another one's on Linux only."""
     # Linux hands the peak that getrusage tells down to new programs; the status file tells this program's own.
-    if _STATUS.exists() and (found := re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())):
+    status = Path("/proc", "self" if pid is None else str(pid), "status")
+    if status.exists() and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text())):
         return int(found[1]) * 1024 / 1e6
+    if pid is not None:
+        return 0.0
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from fedgroup.lab.bench.measuring import peak_mb
+
 _SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -29,6 +31,10 @@ class Alone:
         finally:
             self._process.join()
         return result
+
+    def peak_mb(self) -> float:
+        """Return the most memory that the process has held so far; it must run."""
+        return peak_mb(self._process.pid)
 
     def stop(self) -> None:
         """End the process if it still runs; nobody wants its result any more."""

@@ -1,0 +1,131 @@
+"""A live owner's process: what comes over the wire goes to its node, what the node says goes back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol, get_args
+
+from fedgroup.errors import LedgerUnavailable, ProtocolViolation
+from fedgroup.live.flushing import Flushing
+from fedgroup.live.logs import note_exchange
+from fedgroup.messages.live import ToOwner
+from fedgroup.owner.node import Letters, OwnerNode
+
+log = logging.getLogger("fedgroup.owner")
+
+_MOST_MADE = 64
+"""How many messages are answered while the answers to others are on their way to the disk."""
+
+
+class OwnersLink(Protocol):
+    """The owner's end of the wire."""
+
+    @property
+    def waited_s(self) -> float: ...
+
+    async def send(self, to: str, payload: bytes) -> None: ...
+
+    def received(self) -> AsyncIterator[tuple[str, bytes]]: ...
+
+
+async def run_owner(
+    node: OwnerNode,
+    link: OwnersLink,
+    *,
+    decode: Callable[[bytes, tuple[type, ...]], Any],
+    flushing: Flushing,
+    in_thread: bool = True,
+) -> None:
+    """Answer until cancelled, one message after the other; a database's work is done in a thread.
+
+    While what was made waits for the disk, more is made, and goes to disk together. Replies leave in their order.
+
+    Guarantee: what a message brought about is on disk before anything is sent for it.
+    """
+    made, kinds = _Made(), get_args(ToOwner)
+    async with asyncio.TaskGroup() as tasks:
+        sending = tasks.create_task(_send_on(node, link, made, flushing))
+        async for sender, payload in link.received():
+            try:
+                message = decode(payload, kinds)
+            except ProtocolViolation:
+                log.warning("a message was refused", extra={"party": node.name})
+                continue
+            if not node.agrees(message):
+                log.warning("this owner's [federation] table differs from the provider's", extra={"party": node.name})
+            work = partial(node.prepare, sender, message, waited_s=link.waited_s)
+            replies = await asyncio.to_thread(work) if in_thread else work()
+            await made.put(_Exchange(sender, message, replies))
+        await made.all_taken()
+        sending.cancel()
+
+
+@dataclass(frozen=True)
+class _Exchange:
+    """A message, who sent it, and what is to be sent for it."""
+
+    sender: str
+    message: Any
+    replies: Letters
+
+
+class _Made:
+    """What was made and has not left; whoever makes more than so much waits."""
+
+    def __init__(self) -> None:
+        self._waiting: list[_Exchange] = []
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._gone = asyncio.Event()
+        self._room.set()
+        self._gone.set()
+
+    async def put(self, exchange: _Exchange) -> None:
+        """Add an exchange to the end."""
+        await self._room.wait()
+        self._waiting.append(exchange)
+        self._gone.clear()
+        self._news.set()
+        if len(self._waiting) >= _MOST_MADE:
+            self._room.clear()
+
+    async def take(self) -> list[_Exchange]:
+        """Return, and forget, all there is, once there is something; what was taken before has left then."""
+        if not self._waiting:
+            self._gone.set()
+        await self._news.wait()
+        taken, self._waiting = self._waiting, []
+        self._news.clear()
+        self._room.set()
+        return taken
+
+    async def all_taken(self) -> None:
+        """Wait until everything has left."""
+        await self._gone.wait()
+
+
+async def _send_on(node: OwnerNode, link: OwnersLink, made: _Made, flushing: Flushing) -> None:
+    """Send what was made once it is on disk, until cancelled; a ledger that fails makes refusals of it."""
+    while True:
+        exchanges = await made.take()
+        try:
+            await flushing.flushed(node.ledger)
+        except LedgerUnavailable as error:
+            exchanges = [replace(one, replies=node.refusal(one.sender, one.message, error)) for one in exchanges]
+        await _send_all(link, [letter for one in exchanges for letter in one.replies])
+        for one in exchanges:
+            note_exchange(log, node.name, one.message, one.replies)
+
+
+async def _send_all(link: OwnersLink, letters: Letters) -> None:
+    """Send letters, together if the link can do that."""
+    together = getattr(link, "send_many", None)
+    if together is not None:
+        await together(letters)
+        return
+    for to, reply in letters:
+        await link.send(to, reply)
