@@ -58,8 +58,10 @@ def test_answers_do_not_change_when_the_index_takes_over(city: fg.Records) -> No
 
 def test_a_saved_index_answers_like_its_records_and_knows_stored_answers(city: fg.Records, tmp_path) -> None:
     save_index(index_of(city), tmp_path / "index")
-    first = fg.Federation(city, ledger=tmp_path / "ledger.db").count(CIRCLES[0], epsilon=0.5)
-    again = fg.Federation(load_index(tmp_path / "index"), ledger=tmp_path / "ledger.db").count(CIRCLES[0], epsilon=0.5)
+    with fg.Federation(city, ledger=tmp_path / "ledger.db") as asked:
+        first = asked.count(CIRCLES[0], epsilon=0.5)
+    with fg.Federation(load_index(tmp_path / "index"), ledger=tmp_path / "ledger.db") as asked:
+        again = asked.count(CIRCLES[0], epsilon=0.5)
     assert again.stored
     assert again.value == first.value
     fresh = fg.Federation(load_index(tmp_path / "index")).count(CIRCLES[1], epsilon=HUGE)

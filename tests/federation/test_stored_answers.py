@@ -125,13 +125,14 @@ def test_the_same_words_in_another_federation_are_a_new_release(setting: dict[st
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_a_ledger_does_not_add_up_what_protects_different_things(setting: dict, kind: str, tmp_path: Path) -> None:
     ledger: Any = MemoryLedger() if kind == "memory" else tmp_path / "ledger.db"
-    ask(fg.Federation(records(), DOMAIN, ledger=ledger))
-    other = fg.Federation(records(), DOMAIN, ledger=ledger, **setting)
-    with pytest.raises(fg.InvalidInput, match="use another ledger"):
-        ask(other)
-    with pytest.raises(fg.InvalidInput, match="use another ledger"):
-        other.group(epsilon=0.1)
-    assert len(other.ledger.entries()) == 1
+    with fg.Federation(records(), DOMAIN, ledger=ledger) as first:
+        ask(first)
+    with fg.Federation(records(), DOMAIN, ledger=ledger, **setting) as other:
+        with pytest.raises(fg.InvalidInput, match="use another ledger"):
+            ask(other)
+        with pytest.raises(fg.InvalidInput, match="use another ledger"):
+            other.group(epsilon=0.1)
+        assert len(other.ledger.entries()) == 1
 
 
 def test_a_plan_that_protects_something_else_is_refused() -> None:
