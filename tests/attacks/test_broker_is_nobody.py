@@ -190,6 +190,50 @@ def test_it_cannot_repeat_change_or_redirect_a_question(told: Callable[[Story], 
     told(story)
 
 
+def test_what_is_said_at_the_same_time_is_one_frame_that_is_heard_whole_and_once(told: Callable[[Story], None]) -> None:
+    async def story(federation: Federation, provider: Listener, owners: dict[str, Listener]) -> None:
+        asking = [provider.channel.send_many([("ann", check(n)), ("bob", check(n))]) for n in (3, 4, 5)]
+        await asyncio.gather(*asking)
+        await settled()
+        _, pack = federation.broker.frames(PROVIDER, "ann")
+        federation.broker.say(PROVIDER, "ann", pack)
+        await settled()
+        assert owners["ann"].words(PROVIDER) == [check(n) for n in (1, 3, 4, 5)]
+        assert owners["bob"].words(PROVIDER) == [check(n) for n in (2, 3, 4, 5)]
+        said = [encode(Ready(bytes([n]) * 16)) for n in (1, 2, 3)]
+        await owners["ann"].channel.send_many([(PROVIDER, each) for each in said])
+        await settled()
+        _, pack = federation.broker.frames("ann", PROVIDER)
+        federation.broker.say("ann", PROVIDER, pack)
+        await settled()
+        assert provider.words("ann") == [encode(Ready(bytes(16))), *said]
+
+    told(story)
+
+
+def test_an_owner_knows_how_many_messages_came_together(told: Callable[[Story], None]) -> None:
+    async def story(federation: Federation, provider: Listener, owners: dict[str, Listener]) -> None:
+        together = []
+        ann = owners["ann"]
+        ann.heard = Noting(lambda: together.append(ann.channel.at_hand))  # type: ignore[assignment]
+        await asyncio.gather(*(provider.channel.send("ann", check(n)) for n in (3, 4, 5)))
+        await provider.channel.send("ann", check(6))
+        await settled()
+        assert together == [2, 1, 0, 0]
+
+    told(story)
+
+
+class Noting(list[Any]):
+    """Calls back whenever something is added."""
+
+    def __init__(self, note: Callable[[], None]) -> None:
+        self._note = note
+
+    def append(self, said: Any) -> None:
+        self._note()
+
+
 def test_it_cannot_answer_as_an_owner(told: Callable[[Story], None]) -> None:
     async def story(federation: Federation, provider: Listener, owners: dict[str, Listener]) -> None:
         (answer,) = federation.broker.frames("ann", PROVIDER)

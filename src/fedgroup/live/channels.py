@@ -72,6 +72,8 @@ class OwnerChannel:
         self._used: tuple[Session, bytes] | None = None
         self._offered: dict[bytes, tuple[Session, bytes]] = {}
         self._taken_at = Pulse.now()
+        self.at_hand = 0
+        """How many messages came with the one received last and are received next."""
 
     @property
     def waited_s(self) -> float:
@@ -107,7 +109,7 @@ class OwnerChannel:
             except FedgroupError:
                 log.warning("a message was refused", extra={"party": self._identity.certificate.name})
                 continue
-            for each in opened:
+            for self.at_hand, each in zip(range(len(opened) - 1, -1, -1), opened, strict=True):
                 yield PROVIDER, each
 
     def sealed(self, payload: bytes) -> bytes | None:

@@ -22,7 +22,7 @@ _MOST_MADE = 64
 
 
 class OwnersLink(Protocol):
-    """The owner's end of the wire."""
+    """The owner's end of the wire; `at_hand`, where it has that, tells how many messages came with the last one."""
 
     @property
     def waited_s(self) -> float: ...
@@ -42,26 +42,48 @@ async def run_owner(
 ) -> None:
     """Answer until cancelled, one message after the other; a database's work is done in a thread.
 
-    While what was made waits for the disk, more is made, and goes to disk together. Replies leave in their order.
+    Messages that came together are answered together, unless a database is asked for each of them. While what was made
+    waits for the disk, more is made, and goes to disk together. Replies leave in their order.
 
     Guarantee: what a message brought about is on disk before anything is sent for it.
     """
     made, kinds = _Made(), get_args(ToOwner)
     async with asyncio.TaskGroup() as tasks:
         sending = tasks.create_task(_send_on(node, link, made, flushing))
+        at_hand: list[tuple[str, Any]] = []
         async for sender, payload in link.received():
-            try:
-                message = decode(payload, kinds)
-            except ProtocolViolation:
-                log.warning("a message was refused", extra={"party": node.name})
-                continue
-            if not node.agrees(message):
-                log.warning("this owner's [federation] table differs from the provider's", extra={"party": node.name})
-            work = partial(node.prepare, sender, message, waited_s=link.waited_s)
-            replies = await asyncio.to_thread(work) if in_thread else work()
-            await made.put(_Exchange(sender, message, replies))
+            message = _read(node, payload, decode, kinds)
+            if message is not None and in_thread:
+                work = partial(node.prepare, sender, message, waited_s=link.waited_s)
+                await made.put(_Exchange(sender, message, await asyncio.to_thread(work)))
+            elif message is not None:
+                at_hand.append((sender, message))
+            if at_hand and not getattr(link, "at_hand", 0):
+                for (one, said), replies in zip(at_hand, _prepared(node, at_hand, link.waited_s), strict=True):
+                    await made.put(_Exchange(one, said, replies))
+                at_hand.clear()
         await made.all_taken()
         sending.cancel()
+
+
+def _read(
+    node: OwnerNode, payload: bytes, decode: Callable[[bytes, tuple[type, ...]], Any], kinds: tuple[type, ...]
+) -> Any | None:
+    """Return a message; None for what is none."""
+    try:
+        message = decode(payload, kinds)
+    except ProtocolViolation:
+        log.warning("a message was refused", extra={"party": node.name})
+        return None
+    if not node.agrees(message):
+        log.warning("this owner's [federation] table differs from the provider's", extra={"party": node.name})
+    return message
+
+
+def _prepared(node: OwnerNode, received: list[tuple[str, Any]], waited_s: float) -> list[Letters]:
+    if len(received) == 1:
+        return [node.prepare(*received[0], waited_s=waited_s)]
+    return node.prepare_many(received, waited_s=waited_s)
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class LiveSettings:
     times: bool | None = None
     grouping: UsualGrouping = UsualGrouping()  # noqa: RUF009  frozen
     quorum: Quorum = field(default_factory=Quorum)
-    messages_at_once: int = 1_000
+    messages_at_once: int = 2_000
 
     def __post_init__(self) -> None:
         if not 2 <= self.mpc_most <= MOST_MEMBERS:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import (
@@ -54,6 +54,7 @@ from fedgroup.owner.rounds import (
     sums_of,
     told_of_masked,
 )
+from fedgroup.owner.together import Answering, Begin, Earlier, Keep, answered, answered_together
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.noise import NoiseSource
@@ -142,6 +143,21 @@ class OwnerNode:
             letters = self.refusal(sender, message, error)
         return [*letters, *self._news_of_left()]
 
+    def prepare_many(self, received: Sequence[tuple[str, ToOwner]], *, waited_s: float = 0.0) -> list[Letters]:
+        """Return what `prepare` would for each message, in their order; questions to this owner alone go together."""
+        asked = [message for sender, message in received if sender == PROVIDER and self._goes_together(message)]
+        if len(asked) < len(received):
+            return [self.prepare(sender, message, waited_s=waited_s) for sender, message in received]
+        arrived = self._clock() - waited_s
+        found = answered_together([self._alone(ask, arrived + ask.within_ms / 1000) for ask in asked], self.ledger)
+        pairs = zip(asked, found, strict=True)
+        return [self.refusal(PROVIDER, ask, it) if isinstance(it, Exception) else it for ask, it in pairs]
+
+    def _goes_together(self, message: Any) -> TypeGuard[Ask]:
+        """Tell whether this is a question to this owner alone that brings about nothing but its answer."""
+        alone = isinstance(message, Ask) and message.plan is None and self._unwilling(message) is None
+        return alone and not self.policy.tell_left
+
     def refusal(self, sender: str, message: ToOwner, error: Exception) -> Letters:
         """Return what to send instead of an answer that an error spoilt."""
         return self._refused(about(message), reason_of(error)) if sender == PROVIDER else []
@@ -151,10 +167,9 @@ class OwnerNode:
             return self._letter(sender, message)
         if sender != PROVIDER:
             raise ProtocolViolation("only the provider asks")
-        if self.policy.paused and not isinstance(message, Leave):
-            return self._refused(about(message), "paused")
-        if not self.agrees(message):
-            return self._refused(about(message), "federation")
+        unwilling = self._unwilling(message)
+        if unwilling is not None:
+            return self._refused(about(message), unwilling)
         match message:
             case Ask():
                 return self._asked(message, arrived + message.within_ms / 1000)
@@ -182,6 +197,12 @@ class OwnerNode:
             case Relay():
                 return self._said(self._relays.receive(message, limit=self.policy.comparisons))
         raise ProtocolViolation("an owner does not understand this")
+
+    def _unwilling(self, message: ToOwner) -> str | None:
+        """Return the reason to refuse whatever this message asks."""
+        if self.policy.paused and not isinstance(message, Leave):
+            return "paused"
+        return None if self.agrees(message) else "federation"
 
     # --- groups -------------------------------------------------------------------------------------------------------
 
@@ -227,6 +248,9 @@ class OwnerNode:
     # --- charge, count, keep ------------------------------------------------------------------------------------------
 
     def _answered(self, round_id: bytes, charge: Charge, make: Callable[[], Any]) -> bytes:
+        return answered(self._answering(round_id, charge, make), self.ledger)
+
+    def _answering(self, round_id: bytes, charge: Charge, make: Callable[[], Any]) -> Answering[bytes]:
         """Charge, then count and make the reply, and return it kept.
 
         Guarantee: `make`, which counts, is called after the charge and only if the budget covers it. What it fails at
@@ -234,21 +258,21 @@ class OwnerNode:
         """
         self.ledger.require_affordable([charge])
         line = replace(charge, question=f"{charge.question}, round {round_name(round_id)}")
-        if not self.ledger.begin_round(round_id, [line], snapshot=self._silo.snapshot()):
+        new = yield Begin(round_id, line, self._silo.snapshot())
+        if not new:
             raise Unknown("round")
         self._charged = round_id
         try:
             reply = self._encode(make())
         except Exception as error:
             raise Unknown("failed") from error
-        return self.ledger.keep_reply(round_id, reply)
+        kept: bytes = yield Keep(round_id, reply)
+        return kept
 
     def _kept(self, round_id: bytes) -> bytes | None:
         """Return the reply of a round that was answered; one that was charged and has no reply gets none any more."""
         kept = self.ledger.kept_reply(round_id)
-        if kept == b"":
-            raise Unknown("round")
-        return kept
+        return None if kept is None else _with_bytes(kept)
 
     # --- what is left -------------------------------------------------------------------------------------------------
 
@@ -269,17 +293,14 @@ class OwnerNode:
     # --- questions ----------------------------------------------------------------------------------------------------
 
     def _asked(self, ask: Ask, until: float) -> Letters:
+        if ask.plan is None:
+            return answered(self._alone(ask, until), self.ledger)
         kept = self._kept(ask.round)
         if kept is not None:
             return self._again(ask, kept)
-        self._require_time(until)
-        query = ask.query.read()
-        require_answerable(query, self._silo, public_map=self._map, protection=self._protection)
-        reason = self.policy.against_question(query, self._map)
+        query, reason = self._read(ask, until)
         if reason is not None:
             return self._refused(ask.round, reason)
-        if ask.plan is None:
-            return [(PROVIDER, self._answer_alone(ask, query))]
         group = self._groups.valid(self._groups.of(ask.plan))
         this = self._open.begin(ask, query, group, until)
         if group.mode == "masked":
@@ -288,6 +309,27 @@ class OwnerNode:
                 require_shareable(scale, group.terms.parts)
             return self._ready(this, "masked")
         return self._disclose(this)
+
+    def _alone(self, ask: Ask, until: float) -> Answering[Letters]:
+        kept = yield Earlier(ask.round)
+        if kept is not None:
+            return [(PROVIDER, _with_bytes(kept))]
+        query, reason = self._read(ask, until)
+        if reason is not None:
+            return self._refused(ask.round, reason)
+
+        def make() -> Noisy:
+            return Noisy(ask.round, self._noisy(self._silo.totals(query), query), [0])
+
+        reply = yield from self._answering(ask.round, self._charge(ask, query, "alone"), make)
+        return [(PROVIDER, reply)]
+
+    def _read(self, ask: Ask, until: float) -> tuple[RangeQuery, str | None]:
+        """Return a question that can be answered, in time, and the policy's reason to refuse it."""
+        self._require_time(until)
+        query = ask.query.read()
+        require_answerable(query, self._silo, public_map=self._map, protection=self._protection)
+        return query, self.policy.against_question(query, self._map)
 
     def _ready(self, this: Round, how: str) -> Letters:
         """See whether budget and database allow the answer: who says ready and then refuses spoils it for others.
@@ -313,13 +355,6 @@ class OwnerNode:
         """
         if self._clock() > until:
             raise Unknown("late")
-
-    def _answer_alone(self, ask: Ask, query: RangeQuery) -> bytes:
-        return self._answered(
-            ask.round,
-            self._charge(ask, query, "alone"),
-            lambda: Noisy(ask.round, self._noisy(self._silo.totals(query), query), [0]),
-        )
 
     def _disclose(self, this: Round) -> Letters:
         """Send the exact answer to the leader, sealed; the leader itself keeps its own until the roster is fixed."""
@@ -411,3 +446,10 @@ class OwnerNode:
 
     def _refused(self, about: bytes, reason: str) -> Letters:
         return self._said(Refused(about, reason))
+
+
+def _with_bytes(kept: bytes) -> bytes:
+    """Return a kept reply; a round that was charged and has no reply gets none any more."""
+    if not kept:
+        raise Unknown("round")
+    return kept

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.epsilon import Epsilon
+from fedgroup.errors import BudgetExhausted
 from fedgroup.privacy.budget import Charge
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.pair_keys import OwnerKey
@@ -42,11 +43,15 @@ class ComparisonBook(Protocol):
 class RoundLedger(ComparisonBook, Protocol):
     """A ledger that keeps the reply of every round with its charge."""
 
-    def begin_round(self, round_id: bytes, charges: Sequence[Charge], *, snapshot: str) -> bool: ...
+    def begin_rounds(
+        self, rounds: Sequence[tuple[bytes, Charge, str]]
+    ) -> Sequence[tuple[bool, BudgetExhausted | None]]: ...
 
-    def keep_reply(self, round_id: bytes, reply: bytes) -> bytes: ...
+    def keep_replies(self, replies: Sequence[tuple[bytes, bytes]]) -> Sequence[bytes]: ...
 
     def kept_reply(self, round_id: bytes) -> bytes | None: ...
+
+    def kept_replies(self, round_ids: Sequence[bytes]) -> Sequence[bytes | None]: ...
 
     def require_affordable(self, charges: Sequence[Charge]) -> None: ...
 

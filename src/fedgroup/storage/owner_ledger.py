@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidInput, LedgerUnavailable
+from fedgroup.errors import BudgetExhausted, InvalidInput, LedgerUnavailable
 from fedgroup.privacy.budget import Charge, left_of, settle
 from fedgroup.storage.marks import Mark, Unmarked
 from fedgroup.storage.sqlite import STANDING, SQLiteLedger, Standing
@@ -52,6 +52,7 @@ _DROPPED = b"\0"
 """A reply that was sent so long ago that its bytes are not kept any more."""
 
 _REPLY = "(SELECT reply FROM rounds WHERE id = ?)"
+_KEPT = f"SELECT {_REPLY}"
 _REPLY_AND_STANDING = f"SELECT {_REPLY}, {STANDING}"
 
 
@@ -102,28 +103,55 @@ class OwnerLedger(SQLiteLedger):
 
         An exhausted budget leaves nothing behind.
         """
+        ((new, error),) = self._begin_rounds([(round_id, charges, snapshot)])
+        if error is not None:
+            raise error
+        return new
+
+    def begin_rounds(self, rounds: Sequence[tuple[bytes, Charge, str]]) -> list[tuple[bool, BudgetExhausted | None]]:
+        """Charge for some rounds, with their snapshots, in one transaction; tell of each whether it is new.
+
+        A round that the budget does not cover leaves nothing behind, and tells so; others may still be covered.
+        """
+        return self._begin_rounds([(round_id, [charge], snapshot) for round_id, charge, snapshot in rounds])
+
+    def _begin_rounds(
+        self, rounds: Sequence[tuple[bytes, Sequence[Charge], str]]
+    ) -> list[tuple[bool, BudgetExhausted | None]]:
+        begun: list[tuple[bool, BudgetExhausted | None]] = []
         with self._transaction() as connection:
-            kept, *columns = connection.execute(_REPLY_AND_STANDING, (round_id,)).fetchone()
-            if kept is not None:
-                return False
-            standing = Standing.of(columns)
             self._seen = None
-            self._write(connection, charges, standing)
-            row = (round_id, self.now(), _NO_REPLY, f"{standing.epoch} {snapshot}")
-            connection.execute("INSERT INTO rounds VALUES (?, ?, ?, ?)", row)
-            self._drop_old_replies(connection, row[1])
-        return True
+            for round_id, charges, snapshot in rounds:
+                kept, *columns = connection.execute(_REPLY_AND_STANDING, (round_id,)).fetchone()
+                try:
+                    if kept is None:
+                        standing = Standing.of(columns)
+                        self._write(connection, charges, standing)
+                        row = (round_id, self.now(), _NO_REPLY, f"{standing.epoch} {snapshot}")
+                        connection.execute("INSERT INTO rounds VALUES (?, ?, ?, ?)", row)
+                    begun.append((kept is None, None))
+                except BudgetExhausted as error:  # raised before anything is written
+                    begun.append((False, error))
+            self._drop_old_replies(connection, self.now())
+        return begun
 
     def keep_reply(self, round_id: bytes, reply: bytes) -> bytes:
         """Return the reply of a round that was begun, kept; the first one stays for ever."""
+        (kept,) = self.keep_replies([(round_id, reply)])
+        return kept
+
+    def keep_replies(self, replies: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
+        """Return the replies of some rounds that were begun, kept in one transaction; the first of each stays."""
+        kept = []
         with self._transaction() as connection:
-            row = (reply, round_id, _NO_REPLY)
-            if connection.execute("UPDATE rounds SET reply = ? WHERE id = ? AND reply = ?", row).rowcount == 1:
-                return reply
-            (kept,) = connection.execute(f"SELECT {_REPLY}", (round_id,)).fetchone()
-        if kept in (None, _DROPPED):
+            for round_id, reply in replies:
+                row = (reply, round_id, _NO_REPLY)
+                if connection.execute("UPDATE rounds SET reply = ? WHERE id = ? AND reply = ?", row).rowcount != 1:
+                    (reply,) = connection.execute(_KEPT, (round_id,)).fetchone()
+                kept.append(reply)
+        if any(reply in (None, _DROPPED) for reply in kept):
             raise InvalidInput("a round is charged before its reply is kept, and its reply is kept once")
-        return bytes(kept)
+        return [bytes(reply) for reply in kept]
 
     def require_affordable(self, charges: Sequence[Charge]) -> None:
         """Raise `BudgetExhausted` if these charges would be refused now; nothing is recorded.
@@ -144,13 +172,17 @@ class OwnerLedger(SQLiteLedger):
 
     def kept_reply(self, round_id: bytes) -> bytes | None:
         """Return the reply kept for a round, empty if it was charged and has none any more; None for a new one."""
+        (kept,) = self.kept_replies([round_id])
+        return kept
+
+    def kept_replies(self, round_ids: Sequence[bytes]) -> list[bytes | None]:
+        """Return what `kept_reply` would for each round."""
         with self._reading() as connection:
-            kept, *columns = connection.execute(_REPLY_AND_STANDING, (round_id,)).fetchone()
-            self._seen = Standing.of(columns)
-            if kept is None:
-                return None
-            self._note_unflushed()  # another process may have written it a moment ago
-            return b"" if kept == _DROPPED else bytes(kept)
+            kept = [connection.execute(_KEPT, (round_id,)).fetchone()[0] for round_id in round_ids]
+            self._seen = self._standing(connection)
+            if any(reply is not None for reply in kept):
+                self._note_unflushed()  # another process may have written it a moment ago
+        return [b"" if reply == _DROPPED else reply for reply in kept]
 
     def snapshot_of(self, round_id: bytes) -> str | None:
         """Return what the data was when a round was answered in this epoch; None for rounds of earlier ones."""

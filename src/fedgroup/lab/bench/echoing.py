@@ -35,6 +35,12 @@ class EchoingOwner:
         waited: float = self._link.waited_s
         return waited
 
+    @property
+    def at_hand(self) -> int:
+        """How many messages came with the last one."""
+        found: int = self._link.at_hand
+        return found
+
     async def send(self, to: str, payload: bytes) -> None:
         """Send as the link does."""
         await self._link.send(to, payload)
