@@ -215,7 +215,7 @@ def test_an_owner_knows_how_many_messages_came_together(told: Callable[[Story], 
     async def story(federation: Federation, provider: Listener, owners: dict[str, Listener]) -> None:
         together = []
         ann = owners["ann"]
-        ann.heard = Noting(lambda: together.append(ann.channel.at_hand))  # type: ignore[assignment]
+        ann.heard = Noting(lambda: together.append(ann.channel.at_hand))
         await asyncio.gather(*(provider.channel.send("ann", check(n)) for n in (3, 4, 5)))
         await provider.channel.send("ann", check(6))
         await settled()
