@@ -57,8 +57,9 @@ def create_app(
         await work.all_done()
 
     app = _application(until_all_is_done)
-    questions = Questions(provider, state, work, metrics)
-    app.state.service = Service(provider, state, questions, rates or Rates(), metrics, expiries or Expiries())
+    expiries = expiries or Expiries()
+    questions = Questions(provider, state, work, metrics, expiries)
+    app.state.service = Service(provider, state, questions, rates or Rates(), metrics, expiries)
     for router in (routes.router, reading.router, reading.open_router, api_page.router):
         app.include_router(router)
     add_handlers(app, metrics)

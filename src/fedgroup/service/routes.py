@@ -16,7 +16,7 @@ from fedgroup.service.shown import AnswerShown, ExpectationShown, OwnersShown, P
 _COMMON = ("unknown-token", "too-large", "too-slow", "invalid-query", "too-many-questions", "internal")
 _CHARGED = (
     "budget-exhausted", "key-reused", "question-failed", "invalid-request", "too-few-heard", "ledger-unavailable",
-    "too-few-here", "no-broker", "too-busy",
+    "too-few-here", "no-broker", "too-busy", "trust-ran-out",
 )  # fmt: skip
 
 Key = Annotated[
