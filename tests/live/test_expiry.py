@@ -16,7 +16,7 @@ from fedgroup.identity.own import REQUEST_FILE, write_answer
 from fedgroup.identity.requests import read_request
 from fedgroup.live.attendance import Attendance
 from fedgroup.live.config import OwnerConfig, ProviderConfig, read_config
-from fedgroup.live.expiry import AUTHORITY, Ending, Expiries, endings_of, endings_of_others
+from fedgroup.live.expiry import AUTHORITY, Ending, Expiries, endings_of, endings_of_others, in_words
 from fedgroup.live.logs import facts_of
 from fedgroup.live.running import running_owners, running_provider
 from fedgroup.live.trial import TrialCity, make_trial
@@ -79,6 +79,16 @@ def test_what_was_renewed_is_not_warned_of_any_more(caplog: pytest.LogCaptureFix
     assert (said(caplog), expiries.soon(), expiries.days_left()) == ([], [], {None: 364})
 
 
+def test_what_ran_out_first_is_told() -> None:
+    clock = Clock()
+    ends = {"taxi-a": END - timedelta(days=9), None: END - timedelta(days=2), "provider": END - timedelta(days=3)}
+    expiries = Expiries(lambda: [Ending(party, until) for party, until in ends.items()], clock=clock)
+    assert expiries.ran_out((None, "provider")) is None
+    clock.before = timedelta(days=2)
+    assert expiries.ran_out((None, "provider")) == Ending("provider", ends["provider"])
+    assert in_words(Ending(None, END)) == "the list of revocations ran out on 2026-11-30"
+
+
 def test_metrics_tell_the_days_that_are_left_and_go_below_0() -> None:
     clock = Clock()
     clock.before = timedelta(hours=36)
@@ -122,6 +132,27 @@ def test_owners_and_the_provider_see_an_owners_certificate_run_out(
             up.expiries.look()
             assert said(caplog) == ["a certificate runs out within 7 days"]
             assert [each.party for each in up.expiries.soon()] == ["owner-000"]
+
+    asyncio.run(story())
+
+
+def test_owners_see_their_providers_certificate_run_out(
+    trial: TrialCity, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issue_again(trial, trial.folder / "provider", 5)
+    monkeypatch.setattr("fedgroup.live.expiry.LOOK_S", 0.02)
+
+    def told() -> list[dict[str, str]]:
+        found = [facts_of(record) for record in caplog.records if record.name == "fedgroup.identity"]
+        return [each for each in found if each["party"] == "provider"]
+
+    async def story() -> None:
+        owners = [read_config(file, OwnerConfig) for file in trial.owners]
+        async with running_provider(read_config(trial.provider, ProviderConfig)) as up:
+            await until(lambda: len(told()) == 1)  # the provider itself
+            async with running_owners(owners, port=up.broker_port, new_ledger=True):
+                await until(lambda: len(told()) == 2)  # both owners are in one process, whose log says it once
+        assert {each["event"] for each in told()} == {"a certificate runs out within 7 days"}
 
     asyncio.run(story())
 

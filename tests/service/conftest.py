@@ -50,7 +50,13 @@ class Here:
 def service(tmp_path: Path) -> Callable[..., Any]:
     @asynccontextmanager
     async def opened(
-        owners: int = 4, *, allowance: float = 100, per_minute: int = 1000, rates: Any = None, **options: Any
+        owners: int = 4,
+        *,
+        allowance: float = 100,
+        per_minute: int = 1000,
+        rates: Any = None,
+        expiries: Any = None,
+        **options: Any,
     ) -> AsyncIterator[Here]:
         async with open_city(tmp_path, owners, **options) as found:
             given = Epsilon.of(allowance)
@@ -58,7 +64,7 @@ def service(tmp_path: Path) -> Callable[..., Any]:
                 name: found.state.add_user(name, allowance=given, per_minute=per_minute) for name in ("ann", "bob")
             }
             tokens["op"] = found.state.add_user("op", allowance=given, per_minute=per_minute, role="operator")
-            yield Here(found, create_app(found.provider, found.state, rates=rates), tokens)
+            yield Here(found, create_app(found.provider, found.state, rates=rates, expiries=expiries), tokens)
 
     return opened
 

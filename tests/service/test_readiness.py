@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from fedgroup.epsilon import Epsilon
+from fedgroup.live.expiry import AUTHORITY, Ending, Expiries
 
 Service = Callable[..., Any]
 
@@ -77,6 +81,44 @@ def test_the_key_of_a_plan_tells_what_it_was_charged(service: Service) -> None:
             found = (await operator.get("/v1/keys/plan")).json()
             assert (found["state"], found["epsilon"], found["answer"]) == ("answered", 20.0, None)
             assert found["request"]["plan"]["epsilon"] == 20.0
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("party", "what"),
+    [
+        (None, "the list of revocations"),
+        ("provider", "the certificate of provider"),
+        (AUTHORITY, "the certificate of the authority"),
+    ],
+)
+def test_users_are_told_what_ran_out_once_nobody_is_believed(
+    party: str | None, what: str, service: Service, question: dict[str, Any]
+) -> None:
+    async def story() -> None:
+        ended = datetime(2026, 1, 31, tzinfo=UTC)
+        expiries = Expiries(lambda: [Ending("owner-0", ended), Ending(party, ended)])
+        async with service(2, expiries=expiries) as here, here.client() as ann:
+            assert (await ann.post("/v1/queries", json=question)).status_code == 200  # somebody is believed still
+            await here.city.drop_all()
+            for asked in (question | {"fresh": True}, question | {"dry_run": True}):
+                reply = await ann.post("/v1/queries", json=asked)
+                assert (reply.status_code, reply.json()["type"]) == (503, "urn:fedgroup:problem:trust-ran-out")
+                assert reply.json()["detail"].startswith(f"{what} ran out on 2026-01-31; nobody is believed")
+                assert (reply.json()["until"], reply.json()["charged"]) == ("2026-01-31", False)
+            assert here.spent() == Epsilon.of(1)
+
+    asyncio.run(story())
+
+
+def test_an_owners_certificate_that_ran_out_is_no_reason_for_all(service: Service, question: dict[str, Any]) -> None:
+    async def story() -> None:
+        expiries = Expiries(lambda: [Ending("owner-0", datetime(2026, 1, 31, tzinfo=UTC))])
+        async with service(2, expiries=expiries) as here, here.client() as ann:
+            await here.city.drop_all()
+            reply = await ann.post("/v1/queries", json=question)
+            assert (reply.status_code, reply.json()["type"]) == (503, "urn:fedgroup:problem:too-few-heard")
 
     asyncio.run(story())
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fedgroup.cli import experiment as grouping_quality
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import OPTIONS, Domain, OutputOptions, argument, flag, option
 from fedgroup.cli.output import print_json, result, talk, working
@@ -125,7 +124,7 @@ def experiment(
     Rows, means, figures and report.md go to a folder. A run that was interrupted goes on where it stopped.
     """
     if name == "grouping":
-        grouping_quality.measure(settings, as_json=output.json)
+        measure(settings, as_json=output.json)
         return
     if name not in (*NAMES, "all"):
         raise InvalidInput(f"the experiments are: {', '.join((*NAMES, 'all', 'grouping'))}; got {name!r}")

@@ -80,6 +80,11 @@ class OwnerChannel:
         """How long the message received last had waited, that it waited for those before it in its frame included."""
         return float(self._link.waited_s) + Pulse.now() - self._taken_at
 
+    @property
+    def provider_shown(self) -> dict[str, bytes]:
+        """The certificate of the provider that was heard last, under its name; none before that."""
+        return {} if self._used is None else {PROVIDER: self._used[1]}
+
     async def send(self, to: str, payload: bytes) -> None:
         """Send to the provider, sealed, or to another owner as it is; lost before the provider has said Hello."""
         await self.send_many([(to, payload)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -45,6 +45,12 @@ class Ending:
         return min((days for days in WARN_DAYS if self.until - at <= days * _DAY), default=None)
 
 
+def in_words(ending: Ending) -> str:
+    """Return what ran out, and when, as users are told it."""
+    what = "the list of revocations" if ending.party is None else f"the certificate of {ending.party}"
+    return f"{what} ran out on {ending.until:%Y-%m-%d}"
+
+
 class Expiries:
     """What runs out when, as it is now; whatever does so soon is logged, each threshold at most once a day."""
 
@@ -65,6 +71,12 @@ class Expiries:
         """Return what ran out or does within 30 days, the first first."""
         at = self._clock()
         return sorted((each for each in self._endings() if each.threshold(at) is not None), key=lambda each: each.until)
+
+    def ran_out(self, parties: Collection[str | None]) -> Ending | None:
+        """Return what ran out first of these parties' certificates, and of the list of revocations (None)."""
+        at = self._clock()
+        over = [each for each in self._endings() if each.party in parties and each.threshold(at) == _OVER]
+        return min(over, key=lambda each: each.until, default=None)
 
     def look(self) -> None:
         """Log what runs out soon and what ran out, unless that was said less than a day ago."""

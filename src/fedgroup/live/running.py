@@ -8,7 +8,7 @@ import gc
 import logging
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from fedgroup.identity import Certificate, Identity, Trust
 from fedgroup.live.channels import OwnerChannel, ProviderChannels
 from fedgroup.live.config import FederationTable, OwnerConfig, ProviderConfig
 from fedgroup.live.desk import Desk
-from fedgroup.live.expiry import Expiries, endings_of, endings_of_others
+from fedgroup.live.expiry import Ending, Expiries, endings_of, endings_of_others
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.ledgers import MarkedLedger, Marking, open_ledger, sole_owner
 from fedgroup.live.owner import run_owner
@@ -155,7 +155,7 @@ async def running_owners(
             name = Identity.load(config.identity.folder).name
             await stack.enter_async_context(sole_owner(config, holder=name, new_ledger=new_ledger))
         nodes, known, flushing, marking = [], dict[Path, Vouching](), Flushing(), Marking()
-        own: list[Certificate] = []
+        running: list[_Owner] = []
         stack.callback(flushing.close)
         stack.callback(marking.update)
         stack.push_async_callback(_end, asyncio.create_task(marking.keep_up()))
@@ -169,11 +169,18 @@ async def running_owners(
             for work in (answering, owner.vouching.keep_fresh([owner.tls])):
                 stack.push_async_callback(_end, asyncio.create_task(work))
             nodes.append(owner.node)
-            own.append(owner.certificate)
-        expiries = Expiries(lambda: endings_of(own, [each.newest() for each in known.values()]))
+            running.append(owner)
+        expiries = Expiries(lambda: _endings_of_owners(running, known.values()))
         stack.push_async_callback(_end, asyncio.create_task(expiries.keep_looking()))
         _spare_the_collector(stack)
         yield nodes
+
+
+def _endings_of_owners(running: Sequence[_Owner], known: Iterable[Vouching]) -> list[Ending]:
+    """Return what owners depend on: their own certificates, the lists and authorities, and their provider's."""
+    found = endings_of([owner.certificate for owner in running], [each.newest() for each in known])
+    providers = (endings_of_others(owner.channel.provider_shown, owner.vouching.newest()) for owner in running)
+    return [*found, *dict.fromkeys(ending for each in providers for ending in each)]
 
 
 def open_node(

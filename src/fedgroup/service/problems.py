@@ -40,6 +40,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "too-few-heard": (503, "too few owners answered"),
     "too-few-here": (503, "too few owners are here"),
     "no-broker": (503, "there is no connection to the owners' broker"),
+    "trust-ran-out": (503, "what owners and the provider are believed by ran out"),
     "too-busy": (429, "too many questions are under way"),
     "unknown-owner": (404, "there is no such owner"),
 }

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from fedgroup.errors import InvalidQuery, TooFewHeard
 from fedgroup.live.attendance import Quorum
+from fedgroup.live.expiry import AUTHORITY, Expiries, in_words
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.question import LiveQuestion
@@ -31,6 +32,7 @@ from fedgroup.service.requests import (
     require_noise,
 )
 from fedgroup.storage.provider_state import ProviderState, Question, User
+from fedgroup.transport.topics import PROVIDER
 
 
 def plan_made(plan: LivePlan, provider: LiveProvider) -> PlanShown:
@@ -61,12 +63,18 @@ def _notes(alone: int, owners: int) -> list[str]:
 PLAN = "plan"
 """The name under which a request for a plan is kept; a question has none such."""
 
+_FOR_ALL = (None, AUTHORITY, PROVIDER)
+"""What all owners, and the provider, are believed by: the list of revocations, the authority, and its certificate."""
+
 
 class Questions:
     """Asks owners what users ask."""
 
-    def __init__(self, provider: LiveProvider, state: ProviderState, work: ChargedWork, metrics: Metrics) -> None:
+    def __init__(
+        self, provider: LiveProvider, state: ProviderState, work: ChargedWork, metrics: Metrics, expiries: Expiries
+    ) -> None:
         self._provider = provider
+        self._expiries = expiries
         self._state = state
         self._work = work
         self._metrics = metrics
@@ -125,6 +133,12 @@ class Questions:
         quorum.require(self._provider.desk.attendance())
 
     def _require_owners(self) -> None:
+        over = None if self._provider.desk.present else self._expiries.ran_out(_FOR_ALL)
+        if over is not None:
+            text = (
+                f"{in_words(over)}; nobody is believed before whoever runs this has a new one, and nothing was charged"
+            )
+            raise Problem("trust-ran-out", text, until=over.until.date().isoformat(), charged=False)
         if not self._provider.desk.connected:
             raise Problem("no-broker", "nobody can be asked now, and nothing was charged", retry_after=5, charged=False)
         if not self._provider.desk.present:

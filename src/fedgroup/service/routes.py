@@ -34,7 +34,7 @@ from fedgroup.service.requests import PlanAsked, QuestionAsked
 _COMMON = ("unknown-token", "too-large", "too-slow", "invalid-query", "too-many-questions", "internal")
 _CHARGED = (
     "budget-exhausted", "key-reused", "question-failed", "invalid-request", "too-few-heard", "ledger-unavailable",
-    "too-few-here", "no-broker", "too-busy",
+    "too-few-here", "no-broker", "too-busy", "trust-ran-out",
 )  # fmt: skip
 
 Key = Annotated[

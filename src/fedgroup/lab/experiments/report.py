@@ -8,7 +8,6 @@ from typing import Any
 
 from fedgroup.data.drafts import replacing
 from fedgroup.lab.experiments import figures, findings, speed_tables, tables
-from fedgroup.lab.experiments import report as advice
 from fedgroup.lab.experiments.measuring import LEAST_TRUTH
 from fedgroup.lab.experiments.methods import METHODS, PAPER_BAND
 from fedgroup.lab.experiments.running import EXPERIMENTS, load_results
@@ -72,7 +71,7 @@ TABLES: dict[str, Table] = {
     "paper-scalability": speed_tables.city_claims,
     "trust": findings.trust,
     "trust-in-short": findings.trust_in_short,
-    "advice": lambda _: advice.paragraphs(),
+    "advice": lambda _: paragraphs(),
 }
 """Every table that documents can ask for by name."""
 

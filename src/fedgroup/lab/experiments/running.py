@@ -13,7 +13,6 @@ from fedgroup.data.drafts import replacing
 from fedgroup.data.synthetic import synthesize
 from fedgroup.errors import InvalidInput
 from fedgroup.lab.experiments import curves, measuring, protocols, sweeps
-from fedgroup.lab.experiments import running as cities
 from fedgroup.lab.experiments.means import load_means, means, save_means
 from fedgroup.lab.experiments.measuring import measure
 from fedgroup.lab.experiments.methods import METHODS
@@ -79,7 +78,7 @@ class World:
 
     scenes: Sequence[Scene]
     trial: TrialPlan
-    cities: cities.Cities = field(default_factory=cities.Cities)
+    cities: Cities = field(default_factory=cities.Cities)
 
     def __post_init__(self) -> None:
         self.stages = sweeps.Stages(self.scenes)
@@ -130,10 +129,10 @@ PARTS = {
         lambda cell, world: protocols.measure_protocol(cell, world.stages, world.trial),
     ),
     "scalability": Part(
-        cities.KEYS,
-        cities.MEASURES,
-        lambda world: cities.city_cells(world.trial),
-        lambda cell, world: world.cities.measure(cell, world.trial),
+        KEYS,
+        MEASURES,
+        lambda world: city_cells(world.trial),
+        lambda cell, world: world.measure(cell, world.trial),
     ),
 }
 EXPERIMENTS: dict[str, tuple[str, ...]] = {
