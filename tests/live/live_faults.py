@@ -36,7 +36,7 @@ def owner_dies(at: str, once: Path) -> None:
     """Make this process end at a moment of its owner's work."""
     kind, moment = at.split()
     now = SimpleNamespace(kind="")
-    receive, charge, keep, send = OwnerNode.prepare, OwnerLedger._write, OwnerLedger.keep_reply, MqttOwnerLink.send
+    receive, charge, keep, send = OwnerNode.prepare, OwnerLedger._write, OwnerLedger.keep_replies, MqttOwnerLink.send
 
     def reached(this: str) -> None:
         if (now.kind, this) == (kind, moment):
@@ -52,9 +52,9 @@ def owner_dies(at: str, once: Path) -> None:
         reached("charged")
         return charged
 
-    def keeping(self: Any, round_id: bytes, reply: bytes) -> bytes:
+    def keeping(self: Any, replies: Any) -> Any:
         reached("made")
-        kept = keep(self, round_id, reply)
+        kept = keep(self, replies)
         reached("kept")
         return kept
 
@@ -64,7 +64,7 @@ def owner_dies(at: str, once: Path) -> None:
         reached("sent")
 
     _put(OwnerNode, prepare=receiving)
-    _put(OwnerLedger, _write=charging, keep_reply=keeping)
+    _put(OwnerLedger, _write=charging, keep_replies=keeping)
     _put(MqttOwnerLink, send=sending)
 
 
@@ -128,7 +128,8 @@ def comes_back_at_once() -> None:
 def plant(what: str) -> None:
     """Break this process's promise: an owner counts `uncharged`, or a provider says that one more was `heard`."""
     if what == "uncharged":
-        _put(OwnerLedger, begin_round=lambda *_, **__: True, keep_reply=lambda _, __, reply: reply)
+        begun = lambda _, rounds: [(True, None)] * len(rounds)
+        _put(OwnerLedger, begin_rounds=begun, keep_replies=lambda _, replies: [reply for _, reply in replies])
     elif what == "heard":
         usual = Attendance.counts
         _put(Attendance, counts=lambda self, heard: usual(self, heard) | {"heard": len(heard) + 1})
