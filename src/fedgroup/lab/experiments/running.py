@@ -78,7 +78,7 @@ class World:
 
     scenes: Sequence[Scene]
     trial: TrialPlan
-    cities: Cities = field(default_factory=cities.Cities)
+    cities: Cities = field(default_factory=Cities)
 
     def __post_init__(self) -> None:
         self.stages = sweeps.Stages(self.scenes)
@@ -132,7 +132,7 @@ PARTS = {
         KEYS,
         MEASURES,
         lambda world: city_cells(world.trial),
-        lambda cell, world: world.measure(cell, world.trial),
+        lambda cell, world: world.cities.measure(cell, world.trial),
     ),
 }
 EXPERIMENTS: dict[str, tuple[str, ...]] = {
