@@ -89,7 +89,7 @@ def test_the_error_to_expect_is_told_before_anything_is_spent(page, here, somebo
     cheap = told()
     page.get_by_role("radio", name=re.compile("^mpc")).click()
     expect(page.locator(".fg-expected")).not_to_have_text(cheap)
-    expect(page.locator(".fg-panel")).to_contain_text("little more noise than one owner adds")
+    expect(page.locator(".fg-panel")).to_contain_text("little more noise than one owner")
     assert here.tell("spent", somebody[0]) == 0
 
 

@@ -99,7 +99,7 @@ def test_an_interval_that_is_not_symmetric_is_told_by_its_ends(page, picture):
 def test_your_questions_say_attribute_and_method(page):
     average(page)
     page.get_by_role("radio", name=re.compile("^mpc")).click()
-    expect(page.get_by_text("little more noise than one owner adds")).to_be_visible()
+    expect(page.get_by_text("little more noise than one owner")).to_be_visible()
     ask(page)
     expect(page.locator('td[data-name="question"]').first).to_have_text(
         "avg of fare up to 5 within 2000 of 10000, 10000"

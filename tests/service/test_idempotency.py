@@ -27,12 +27,12 @@ class Gate:
 
     def __init__(self, provider: Any) -> None:
         self.reached, self._open = asyncio.Event(), asyncio.Event()
-        self._ask, provider.ask = provider.ask, self._wait
+        self._put, provider.put = provider.put, self._wait
 
     async def _wait(self, *words: Any, **named: Any) -> Any:
         self.reached.set()
         await self._open.wait()
-        return await self._ask(*words, **named)
+        return await self._put(*words, **named)
 
     def open(self) -> None:
         self._open.set()
