@@ -137,12 +137,11 @@ class OwnerLedger(SQLiteLedger):
     def require_affordable(self, charges: Sequence[Charge]) -> None:
         """Raise `BudgetExhausted` if these charges would be refused now; nothing is recorded.
 
-        It is a look ahead, as things stood when `kept_reply` last looked, if nothing was written since: only
+        It is a look ahead, as things stood when `kept_replies` last looked, if no round was begun since: only
         `begin_rounds` decides.
         """
         with self._reading() as connection:
-            seen, self._seen = self._seen, None
-            standing = self._standing(connection) if seen is None else seen
+            standing = self._standing(connection) if self._seen is None else self._seen
             settle(self._due(connection, charges), cap=standing.cap, before=standing.spending)
 
     def left(self) -> Epsilon | None:
