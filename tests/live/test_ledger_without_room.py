@@ -75,5 +75,6 @@ def fill(ledger: OwnerLedger) -> dict[int, bytes]:
 
 def reply_to(ledger: OwnerLedger, number: int) -> bytes:
     charge, reply = Charge(Epsilon.of(1), "query", "?"), number.to_bytes(64, "big")
-    ledger.begin_round(number.to_bytes(16, "big"), [charge], snapshot="1")
-    return ledger.keep_reply(number.to_bytes(16, "big"), reply)
+    ledger.begin_rounds([(number.to_bytes(16, "big"), charge, "1")])
+    (kept,) = ledger.keep_replies([(number.to_bytes(16, "big"), reply)])
+    return kept

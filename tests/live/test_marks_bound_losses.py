@@ -41,7 +41,7 @@ class Owner:
     def charge(self, epsilon: float) -> None:
         self._rounds += 1
         charge = Charge(Epsilon.of(epsilon), "query", "how many?")
-        assert self.ledger.begin_round(self._rounds.to_bytes(16, "big"), [charge], snapshot="1")
+        assert self.ledger.begin_rounds([(self._rounds.to_bytes(16, "big"), charge, "1")]) == [(True, None)]
 
     def answer(self, epsilon: float) -> None:
         self.charge(epsilon)

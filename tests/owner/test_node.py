@@ -147,9 +147,9 @@ def test_what_was_counted_stays_charged_whatever_came_of_it(owner_of: Callable[.
 def test_a_round_is_charged_once_and_its_first_reply_stays(ledger: OwnerLedger) -> None:
     charge = Charge(Epsilon.of(1), "query", "?")
     assert ledger.kept_reply(b"r") is None
-    assert [ledger.begin_round(b"r", [charge], snapshot="1") for _ in range(2)] == [True, False]
+    assert [ledger.begin_rounds([(b"r", charge, "1")]) for _ in range(2)] == [[(True, None)], [(False, None)]]
     assert ledger.kept_reply(b"r") == b""
-    assert [ledger.keep_reply(b"r", reply) for reply in (b"first", b"second")] == [b"first", b"first"]
+    assert [ledger.keep_replies([(b"r", reply)]) for reply in (b"first", b"second")] == [[b"first"], [b"first"]]
     assert ledger.spent() == Epsilon.of(1)
 
 

@@ -107,8 +107,9 @@ def test_closing_flushes(ledger: OwnerLedger) -> None:
 
 
 def answer(ledger: OwnerLedger, reply: bytes) -> bytes:
-    ledger.begin_round(b"r", [ONE], snapshot="1")
-    return ledger.keep_reply(b"r", reply)
+    ledger.begin_rounds([(b"r", ONE, "1")])
+    (kept,) = ledger.keep_replies([(b"r", reply)])
+    return kept
 
 
 def test_a_kept_reply_is_unflushed_for_another_process_may_just_have_written_it(ledger: OwnerLedger) -> None:

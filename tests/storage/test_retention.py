@@ -150,14 +150,14 @@ def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path, clock
 def test_an_owner_drops_old_replies_and_refuses_to_make_them_again(tmp_path: Path) -> None:
     with closing(DatedLedger(tmp_path / "ledger.db", keep_days=DAYS)) as ledger:
         for number in range(3 * DAYS):
-            assert ledger.begin_round(number.to_bytes(16), [Charge(ONE, "question", "")], snapshot="data")
-            ledger.keep_reply(number.to_bytes(16), b"x" * 9999)
+            assert ledger.begin_rounds([(number.to_bytes(16), Charge(ONE, "question", ""), "data")]) == [(True, None)]
+            ledger.keep_replies([(number.to_bytes(16), b"x" * 9999)])
             ledger.clock.pass_(days=1)
         assert ledger.kept_reply((3 * DAYS - 1).to_bytes(16)) == b"x" * 9999
         assert ledger.kept_reply(bytes(16)) == b""
-        assert not ledger.begin_round(bytes(16), [Charge(ONE, "question", "")], snapshot="data")
+        assert ledger.begin_rounds([(bytes(16), Charge(ONE, "question", ""), "data")]) == [(False, None)]
         with pytest.raises(InvalidInput, match="once"):
-            ledger.keep_reply(bytes(16), b"another")
+            ledger.keep_replies([(bytes(16), b"another")])
         assert (ledger.spent(), ledger.snapshot_of(bytes(16))) == (Epsilon.of(3 * DAYS), "data")
         a_byte_for_each_dropped = 2 * DAYS
         assert only_bytes(tmp_path / "ledger.db") <= 9999 * (DAYS + 1) + a_byte_for_each_dropped

@@ -98,35 +98,21 @@ class OwnerLedger(SQLiteLedger):
             elif holder is not None and found[0] != holder:
                 raise InvalidInput(f"{self.path} is the ledger of {found[0]!r}, not of {holder!r}; name another file")
 
-    def begin_round(self, round_id: bytes, charges: Sequence[Charge], *, snapshot: str) -> bool:
-        """Charge for a round, and tell whether it is new: one that was begun before is charged no more.
-
-        An exhausted budget leaves nothing behind.
-        """
-        ((new, error),) = self._begin_rounds([(round_id, charges, snapshot)])
-        if error is not None:
-            raise error
-        return new
-
     def begin_rounds(self, rounds: Sequence[tuple[bytes, Charge, str]]) -> list[tuple[bool, BudgetExhausted | None]]:
         """Charge for some rounds, with their snapshots, in one transaction; tell of each whether it is new.
 
-        A round that the budget does not cover leaves nothing behind, and tells so; others may still be covered.
+        One that was begun before is charged no more. One that the budget does not cover leaves nothing behind, and
+        tells so; others may still be covered.
         """
-        return self._begin_rounds([(round_id, [charge], snapshot) for round_id, charge, snapshot in rounds])
-
-    def _begin_rounds(
-        self, rounds: Sequence[tuple[bytes, Sequence[Charge], str]]
-    ) -> list[tuple[bool, BudgetExhausted | None]]:
         begun: list[tuple[bool, BudgetExhausted | None]] = []
         with self._transaction() as connection:
             self._seen = None
-            for round_id, charges, snapshot in rounds:
+            for round_id, charge, snapshot in rounds:
                 kept, *columns = connection.execute(_REPLY_AND_STANDING, (round_id,)).fetchone()
                 try:
                     if kept is None:
                         standing = Standing.of(columns)
-                        self._write(connection, charges, standing)
+                        self._write(connection, [charge], standing)
                         row = (round_id, self.now(), _NO_REPLY, f"{standing.epoch} {snapshot}")
                         connection.execute("INSERT INTO rounds VALUES (?, ?, ?, ?)", row)
                     begun.append((kept is None, None))
@@ -134,11 +120,6 @@ class OwnerLedger(SQLiteLedger):
                     begun.append((False, error))
             self._drop_old_replies(connection, self.now())
         return begun
-
-    def keep_reply(self, round_id: bytes, reply: bytes) -> bytes:
-        """Return the reply of a round that was begun, kept; the first one stays for ever."""
-        (kept,) = self.keep_replies([(round_id, reply)])
-        return kept
 
     def keep_replies(self, replies: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
         """Return the replies of some rounds that were begun, kept in one transaction; the first of each stays."""
@@ -156,12 +137,11 @@ class OwnerLedger(SQLiteLedger):
     def require_affordable(self, charges: Sequence[Charge]) -> None:
         """Raise `BudgetExhausted` if these charges would be refused now; nothing is recorded.
 
-        It is a look ahead, as things stood when `kept_reply` last looked, if nothing was written since: only
-        `begin_round` decides.
+        It is a look ahead, as things stood when `kept_replies` last looked, if no round was begun since: only
+        `begin_rounds` decides.
         """
         with self._reading() as connection:
-            seen, self._seen = self._seen, None
-            standing = self._standing(connection) if seen is None else seen
+            standing = self._standing(connection) if self._seen is None else self._seen
             settle(self._due(connection, charges), cap=standing.cap, before=standing.spending)
 
     def left(self) -> Epsilon | None:
