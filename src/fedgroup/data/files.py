@@ -19,7 +19,7 @@ from fedgroup.data.tables import table_file
 from fedgroup.errors import InvalidInput
 from fedgroup.given import is_list, written
 from fedgroup.owner.columns import Columns, choose_columns
-from fedgroup.owner.records import Records
+from fedgroup.owner.records import Records, Texts
 
 
 def read(
@@ -29,20 +29,21 @@ def read(
     x: str | None = None,
     y: str | None = None,
     time: str | None = None,
+    subject: str | None = None,
     planar: bool = False,
     owners: Any = None,
     attributes: Sequence[str] | None = None,
 ) -> Records:
     """Return the records of a Parquet, CSV or SNAP check-in file; columns are found by their usual names.
 
-    Every other numeric column becomes an attribute, unless `attributes` names the ones to keep. A domain, a reading of
+    Every other column of numbers or texts becomes an attribute, unless `attributes` names the ones to keep. A domain, a reading of
     x and y as degrees and a number of owners that a Parquet file's metadata states are taken over. `owners` is the
     public list of owners: their ids, or a file that lists them.
     """
     file = table_file(path)
     table = read_checkins(file) if file.kind == "text" else None
     schema = file.schema() if table is None else table.schema
-    columns = choose_columns(schema.names, owner=owner, x=x, y=y, time=time, planar=planar)
+    columns = choose_columns(schema.names, owner=owner, x=x, y=y, time=time, subject=subject, planar=planar)
     kept = _attribute_names(schema, columns, attributes)
     if table is None:
         table = file.read([*columns.taken, *kept])
@@ -94,7 +95,8 @@ def _table(
     planar: bool,
     strict: bool,
 ) -> Records:
-    usable = [name for name in kept if strict or _is_numeric(table[name].type)]
+    texts = [name for name in kept if _is_text(table[name].type)]
+    usable = [name for name in kept if name not in texts and (strict or _is_numeric(table[name].type))]
     return Records(
         owner=ids,
         x=_places(table[columns.x], columns.x),
@@ -104,13 +106,15 @@ def _table(
         owners=owners,
         lonlat=not planar and (columns.lonlat if facts.lonlat is None else facts.lonlat),
         domain=facts.domain,
+        subject=None if columns.subject is None else owner_ids(table[columns.subject], name=columns.subject),
+        texts={name: _texts(table[name]) for name in texts},
     )
 
 
 def _attribute_names(schema: pa.Schema, columns: Columns, asked: Sequence[str] | None) -> list[str]:
     if asked is None:
         others = [field for field in schema if field.name not in columns.taken]
-        return [field.name for field in others if _is_numeric(field.type) or pt.is_null(field.type)]
+        return [field.name for field in others if _is_kept(field.type)]
     if not is_list(asked):
         raise InvalidInput(f"attributes is a list of the names of columns, got {written(asked)}")
     for name in asked:
@@ -143,6 +147,25 @@ def _times(column: pa.ChunkedArray, name: str) -> npt.NDArray[Any]:
     if pt.is_timestamp(column.type) or pt.is_date(column.type):
         return np.asarray(column.cast(pa.timestamp("us"), safe=False).to_numpy())
     return np.array(column.to_pylist(), dtype=object)
+
+
+def _texts(column: pa.ChunkedArray) -> Texts:
+    """The texts of a column, each written once."""
+    encoded = (
+        column.combine_chunks().dictionary_encode() if not pt.is_dictionary(column.type) else column.combine_chunks()
+    )
+    codes = np.asarray(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)).astype(np.int32)
+    return Texts(codes, tuple(encoded.dictionary.to_pylist()))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pt.is_string(kind) or pt.is_large_string(kind) or (pt.is_dictionary(kind) and _is_text(kind.value_type))
+    )
+
+
+def _is_kept(kind: pa.DataType) -> bool:
+    return bool(_is_numeric(kind) or pt.is_null(kind) or _is_text(kind))
 
 
 def _parsed(texts: pa.ChunkedArray) -> pa.ChunkedArray:

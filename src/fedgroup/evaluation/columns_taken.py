@@ -12,7 +12,7 @@ import pyarrow.types as pt
 from fedgroup.data.facts import PublicFacts
 from fedgroup.owner.columns import USUAL, are_degrees, candidates
 
-_ROLES = tuple(USUAL)
+_ROLES = ("owner", "x", "y", "time")
 
 
 @dataclass(frozen=True)

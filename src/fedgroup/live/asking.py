@@ -17,20 +17,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fedgroup.live.desk import Desk
 from fedgroup.live.mending import Lapses
 from fedgroup.live.plans import LiveGroup, LivePlan
 from fedgroup.live.replies import Replies
-from fedgroup.messages import MaskedAnswers, NoisyAnswers, NoisyTotals
+from fedgroup.messages import NoisyTotals
 from fedgroup.messages.asked import Ask, Go
 from fedgroup.messages.said import Masked, Noisy, Ready, perhaps_charged
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.provider.role import Provider
-from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.query import RangeQuery
+
+Ints = npt.NDArray[np.int64]
 
 RERUNS = 1
 
@@ -47,11 +48,12 @@ class Tally:
     who was `present` at the start is asked.
     """
 
-    parts: Sequence[str]
+    query: RangeQuery
     left_out: set[str] = field(default_factory=set)
     present: frozenset[str] = frozenset()
-    sums: list[int] = field(default_factory=list)
-    masked: list[list[Sequence[int]]] = field(default_factory=list)
+    sums: Ints = field(init=False)
+    hidden: Ints = field(init=False)
+    masked: int = 0
     shared: float = 0.0
     delta: float = 0.0
     unmasked: int = 0
@@ -67,12 +69,18 @@ class Tally:
     paid: bool = False
 
     def __post_init__(self) -> None:
-        self.sums = [0] * len(self.parts)
+        self.sums = np.zeros(self.words, dtype=np.int64)
+        self.hidden = np.zeros(self.words, dtype=np.int64)
+
+    @property
+    def words(self) -> int:
+        """How many numbers an answer has: bins times parts."""
+        return self.query.bins * len(self.query.parts)
 
     @property
     def groups(self) -> int:
         """How many groups gave an answer, each owner alone counted as one."""
-        return self.unmasked + len(self.masked)
+        return self.unmasked + self.masked
 
     @property
     def noises(self) -> float:
@@ -92,31 +100,28 @@ class Tally:
 
     def add(self, sums: Sequence[int], *, heard: Iterable[str]) -> None:
         """Add the noisy sums of one group, or of an owner alone: with one noise each."""
-        self.sums = [total + one for total, one in zip(self.sums, sums, strict=True)]
+        self.sums += np.array(sums, dtype=np.int64)
         self.unmasked += 1
         self.heard |= set(heard)
 
-    def add_masked(self, group: LiveGroup, words: Mapping[str, Sequence[int]]) -> None:
-        """Add what all members on a roster of a masked group sent."""
-        self.masked.append(list(words.values()))
+    def add_masked(self, group: LiveGroup, words: Mapping[str, bytes]) -> None:
+        """Add what all members on a roster of a masked group sent: their masks cancel, modulo 2^64."""
+        total = np.zeros(self.words, dtype=np.uint64)
+        for each in words.values():
+            total += np.frombuffer(each, dtype="<u8")
+        self.hidden += total.view(np.int64)
+        self.masked += 1
         self.shared += float(group.terms.shape(len(words)))
         self.delta += group.terms.delta
         self.heard |= words.keys()
 
-    def totals(self, query: RangeQuery, protection: Protection) -> NoisyTotals:
-        """Return the sums over all owners that were heard."""
-        parts: dict[str, int | float] = dict(zip(query.parts, self.sums, strict=True))
-        sizes = [len(rows) for rows in self.masked]
-        masked = MaskedAnswers(
-            np.array([row for rows in self.masked for row in rows], dtype=np.uint64).reshape(-1, len(parts)),
-            np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
-            len(sizes),
-            self.shared,
-        )
-        scales = scales_of(query, protection)
-        return Provider().combine(
-            NoisyAnswers(parts, scales, False, noises=self.unmasked, heard=len(self.heard), masked=masked)
-        )
+    def totals(self, protection: Protection) -> NoisyTotals:
+        """Return the sums over all owners that were heard, bin by bin."""
+        parts = self.query.parts
+        columns = (self.sums + self.hidden).reshape(-1, len(parts)).T
+        scales = scales_of(self.query, protection)
+        sums = dict(zip(parts, columns, strict=True))
+        return NoisyTotals(sums, scales, False, noises=self.noises, heard=len(self.heard))
 
 
 class Asking:
@@ -128,7 +133,8 @@ class Asking:
 
     async def answer(
         self,
-        query: WireQuery,
+        wire: WireQuery,
+        query: RangeQuery,
         plan: LivePlan | None,
         present: Collection[str],
         *,
@@ -137,14 +143,14 @@ class Asking:
         may_rerun: Callable[[], bool] = lambda: True,
     ) -> Tally:
         """Return what those `present` said; maybe nobody was heard. Nobody else is asked, whoever comes meanwhile."""
-        tally = Tally(KINDS[query.kind].parts, set(self._lapses.left_out), frozenset(present))
+        tally = Tally(query, set(self._lapses.left_out), frozenset(present))
         groups = () if plan is None else plan.groups
         alone = sorted(present) if plan is None else plan.alone(present, tally.left_out)
-        spoilt = await self._round(query, groups, alone, tally, by=by, seconds=seconds)
+        spoilt = await self._round(wire, groups, alone, tally, by=by, seconds=seconds)
         for _ in range(RERUNS):
             if spoilt and may_rerun():
                 tally.reruns += 1
-                spoilt = await self._round(query, spoilt, (), tally, by=by, seconds=seconds)
+                spoilt = await self._round(wire, spoilt, (), tally, by=by, seconds=seconds)
         return tally
 
     async def _round(
@@ -262,7 +268,7 @@ def _can_go(group: LiveGroup, ready: Sequence[int]) -> bool:
 def _add_alone(tally: Tally, name: str, replies: Replies) -> bool:
     """Add what an owner said alone; tell whether it did."""
     said = replies.said.get(name)
-    if not isinstance(said, Noisy) or len(said.sums) != len(tally.parts):
+    if not isinstance(said, Noisy) or len(said.sums) != tally.words:
         return False
     tally.add(said.sums, heard=[name])
     tally.alone += 1
@@ -273,7 +279,7 @@ def _add_group(tally: Tally, group: LiveGroup, roster: Sequence[int], said: Repl
     """Add a group's sums; tell whether its round came to a result."""
     if group.mode == "trusted":
         reply = said.said.get(group.members[0])
-        if not isinstance(reply, Noisy) or len(reply.sums) != len(tally.parts) or not set(reply.heard) <= set(roster):
+        if not isinstance(reply, Noisy) or len(reply.sums) != tally.words or not set(reply.heard) <= set(roster):
             return True  # a silent leader is missing with its group; its members are not asked again
         tally.add(reply.sums, heard=(group.members[p] for p in reply.heard))
         return True
@@ -289,7 +295,7 @@ def _masked(said: Replies, tally: Tally) -> dict[str, Masked]:
     return {
         name: reply
         for name, reply in said.said.items()
-        if isinstance(reply, Masked) and len(reply.words) == len(tally.parts)
+        if isinstance(reply, Masked) and len(reply.words) == 8 * tally.words
     }
 
 

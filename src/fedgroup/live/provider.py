@@ -31,6 +31,7 @@ from fedgroup.questions.methods import PRIVATE, Method, chosen, trust_in
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.said import as_invalid_query
 from fedgroup.questions.sameness import same_question
+from fedgroup.space.places import require_on_map
 
 log = logging.getLogger("fedgroup.provider")
 
@@ -105,7 +106,7 @@ class LiveProvider:
     @asynccontextmanager
     async def question(self, query: RangeQuery, *, method: str | None = None) -> AsyncIterator[LiveQuestion]:
         """Yield a question that can be asked; its groups stay while the context lasts, whatever is put in force."""
-        self.settings.public_map.require_reachable(query.range)
+        require_on_map(query.range, self.settings.public_map)
         with as_invalid_query():
             wire = WireQuery.of(query)
         by = chosen(method, planned=self.plan is not None, among=PRIVATE)
@@ -143,7 +144,13 @@ class LiveProvider:
     ) -> Tally:
         """Put a question to the owners that are here, and learn from who refused or fell silent."""
         tally = await self._asking.answer(
-            asked.wire, asked.plan, attendance.present, by=by, seconds=self.settings.seconds, may_rerun=may_rerun
+            asked.wire,
+            asked.query,
+            asked.plan,
+            attendance.present,
+            by=by,
+            seconds=self.settings.seconds,
+            may_rerun=may_rerun,
         )
         if asked.plan is not None:
             self._mending.note_answer(asked.plan, self._plans.get(asked.method.name), tally)

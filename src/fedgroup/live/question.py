@@ -131,7 +131,7 @@ class LiveQuestion:
         }
         return user.answer(
             self.query,
-            [tally.totals(self.query, settings.protection)],
+            [tally.totals(settings.protection)],
             method=method,
             charged=cost,
             notes=notes_of(tally, attendance),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.owner.counting import contributing, count_vectors, total_units
-from fedgroup.owner.index import RecordIndex
+from fedgroup.owner.counting import Ints, contributing, count_vectors, total_units
+from fedgroup.owner.index import RecordIndex, is_one_range
 from fedgroup.owner.records import Records, require_degrees
 from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Grid, PublicMap
@@ -50,6 +50,10 @@ class TableSilo:
         return tuple(self._records.attributes)
 
     @property
+    def texts(self) -> Sequence[str]:
+        return tuple(self._records.texts)
+
+    @property
     def has_time(self) -> bool:
         return self._records.time is not None
 
@@ -58,9 +62,9 @@ class TableSilo:
         counts: npt.NDArray[np.int32] = count_vectors(self._records, grid, self._map).sum(axis=0, dtype=np.int32)
         return counts
 
-    def totals(self, query: RangeQuery) -> dict[str, int]:
-        """Return what the records in range add to every part of the answer, in whole units."""
-        if self._index is not None:
+    def totals(self, query: RangeQuery) -> dict[str, Ints]:
+        """Return what the records add to every bin and part of the answer, in whole units."""
+        if self._index is not None and is_one_range(query):
             return self._index.totals(query)
         return total_units(self._records, query, self._map)
 

@@ -10,18 +10,15 @@ from typing import Any
 Number = int | float
 
 
-@dataclass(frozen=True)
-class PrivateAnswer:
-    """A value, how far noise may have moved it, what it cost, and who was heard.
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What is told with every answer: what it cost, how it came about, and who was heard.
 
     `refused` tells how many of the owners that are missing refused, by the reason they gave; `absent` how many of them
     were here before, or belong to the plan, and are away. `delta` is the chance that epsilon does not hold at all:
     that the random mask graph of some large group came out badly; 0 where no group has one.
     """
 
-    kind: str
-    value: Number | None
-    interval: tuple[Number, Number]
     confidence: float
     epsilon: float
     method: str
@@ -43,7 +40,16 @@ class PrivateAnswer:
     delta: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class PrivateAnswer(Told):
+    """A value, and how far noise may have moved it."""
+
+    kind: str
+    value: Number | None
+    interval: tuple[Number, Number]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Answer(PrivateAnswer):
     """An answer, and for evaluation what it can be compared with.
 

@@ -44,17 +44,20 @@ def round_context(
     return digest.digest()
 
 
-def pair_masks(pair_secrets: Secrets, context: bytes, *, words: int = 1) -> Words:
-    """Return the masks of one round, `words` numbers of 64 bits for each pair's secret."""
+def pair_masks(pair_secrets: Secrets, context: bytes, *, words: int = 1, first: int = 0) -> Words:
+    """Return masks of one round, `words` numbers of 64 bits for each pair's secret, from the number `first` on.
+
+    Requires:  `first` is even: two words are made together.
+    """
     if pair_secrets.ndim != 2 or pair_secrets.shape[1] != 16 or pair_secrets.dtype != np.uint8:
         raise InvalidInput(f"pair secrets are rows of 16 bytes, got {pair_secrets.dtype} of shape {pair_secrets.shape}")
-    if len(context) != CONTEXT_BYTES or words < 1:
+    if len(context) != CONTEXT_BYTES or words < 1 or first % 2:
         raise InvalidInput(f"masks need a context of {CONTEXT_BYTES} bytes and at least 1 word, got {words} words")
     key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"fedgroup mask v1").derive(context)
     blocks = np.ascontiguousarray(pair_secrets).view("<u8")
     masks = np.empty((len(blocks), words), dtype=np.uint64)
     for word in range(0, words, 2):
-        _encipher(blocks, key, counter=word // 2, masks=masks[:, word : word + 2])
+        _encipher(blocks, key, counter=(first + word) // 2, masks=masks[:, word : word + 2])
     return masks
 
 

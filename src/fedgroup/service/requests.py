@@ -22,7 +22,7 @@ from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions import graphs, methods
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.said import as_invalid_query, question_of, range_said, said_range, some_epsilon
+from fedgroup.questions.said import as_invalid_query, question_of, range_said, said_places, some_epsilon
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ _ALIKE = {"estimate", "algorithm", "threshold", "false_cells", "misplaced", "low
 def plain_question(asked: QuestionAsked, query: RangeQuery) -> dict[str, Any]:
     """Return what was asked as it is kept, with the range spelled in our own words."""
     said = asked.model_dump(exclude_defaults=True, exclude={"circle", "rectangle", "polygon"})
-    return said | said_range(query.range)
+    return said | said_places(query.range)
 
 
 def range_query(asked: QuestionAsked, settings: LiveSettings) -> RangeQuery:

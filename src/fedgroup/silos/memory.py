@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedgroup.errors import InvalidInput, SiloUnavailable
+from fedgroup.owner.counting import Ints
 from fedgroup.owner.table_silo import TableSilo
 from fedgroup.questions.query import RangeQuery
 from fedgroup.silos.faults import asked
@@ -33,6 +34,7 @@ class MemorySilo:
 
     def __init__(self, file: DatabaseSilo, public_map: PublicMap, *, fits: Callable[[], bool]) -> None:
         self.attributes = file.attributes
+        self.texts = file.texts
         self.has_time = file.has_time
         self._file = file
         self._map = public_map
@@ -48,7 +50,7 @@ class MemorySilo:
         """Return the exact count of records in each cell of a grid, of those inside the domain."""
         return self._now().vector(grid)
 
-    def totals(self, query: RangeQuery) -> dict[str, int]:
+    def totals(self, query: RangeQuery) -> dict[str, Ints]:
         """Return what the records in range add to every part of the answer, exactly, in whole units."""
         self._file.require_answerable(query)
         return self._now().totals(query)

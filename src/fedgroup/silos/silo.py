@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.errors import InvalidInput, InvalidQuery
-from fedgroup.owner.counting import contributing, count_vectors, total_units
+from fedgroup.owner.counting import Ints, contributing, count_vectors, total_units
 from fedgroup.owner.records import Records
 from fedgroup.questions.query import RangeQuery
 from fedgroup.silos.batches import Batch, digest_of, records_of
@@ -30,13 +30,17 @@ class Silo(Protocol):
         """The numeric columns that may be summed."""
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns of words that records may be told apart by."""
+
+    @property
     def has_time(self) -> bool:
         """Whether a time window may be asked."""
 
     def vector(self, grid: Grid) -> npt.NDArray[np.int32]:
         """Return the exact count of records in each cell of a grid, of those inside the domain."""
 
-    def totals(self, query: RangeQuery) -> dict[str, int]:
+    def totals(self, query: RangeQuery) -> dict[str, Ints]:
         """Return what the records in range add to every part of the answer, exactly, in whole units."""
 
     def snapshot(self) -> str:
@@ -82,6 +86,7 @@ class DatabaseSilo:
         max_records: int | None = None,
     ) -> None:
         self.attributes = tuple(attributes)
+        self.texts: tuple[str, ...] = ()
         self.has_time = has_time
         self._table = table
         self._map = public_map
@@ -100,10 +105,10 @@ class DatabaseSilo:
                 counts += count_vectors(records, grid, self._map)[0]
         return counts
 
-    def totals(self, query: RangeQuery) -> dict[str, int]:
+    def totals(self, query: RangeQuery) -> dict[str, Ints]:
         """Return what the records in range add to every part of the answer, exactly, in whole units."""
         self.require_answerable(query)
-        totals: dict[str, int] = dict.fromkeys(query.parts, 0)
+        totals: dict[str, Ints] = {part: np.zeros(query.bins, dtype=np.int64) for part in query.parts}
         with self._one_at_a_time:
             for records in self._contributing(rows_of_question(query, self._map)):
                 for part, units in total_units(records, query, self._map).items():

@@ -66,13 +66,16 @@ def rows_of_domain(
 
 def rows_of_question(query: RangeQuery, public_map: PublicMap) -> Wanted:
     """Return all rows that may lie in the domain and in the range and the time window of a question."""
-    across, up = _window(query.range, public_map)
+    one = query.range if isinstance(query.range, Range) else None
+    boxes = rows_of_domain(public_map).boxes if one is None else _boxes(public_map, *_window(one, public_map))
+    numbers = [] if query.by is None or query.by.of_texts else [query.by.attribute]
+    summed = [] if query.measure is None else [query.measure.attribute]
     return Wanted(
-        _boxes(public_map, across, up),
+        boxes,
         since_s=_comparable(query.since, -_SECONDS_SLACK),
         until_s=_comparable(query.until, _SECONDS_SLACK),
         with_time=query.since is not None or query.until is not None,
-        attributes=() if query.measure is None else (query.measure.attribute,),
+        attributes=tuple(dict.fromkeys([*summed, *numbers])),
     )
 
 
