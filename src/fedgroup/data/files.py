@@ -36,9 +36,9 @@ def read(
 ) -> Records:
     """Return the records of a Parquet, CSV or SNAP check-in file; columns are found by their usual names.
 
-    Every other column of numbers or texts becomes an attribute, unless `attributes` names the ones to keep. A domain, a reading of
-    x and y as degrees and a number of owners that a Parquet file's metadata states are taken over. `owners` is the
-    public list of owners: their ids, or a file that lists them.
+    Every other column of numbers or texts becomes an attribute, unless `attributes` names the ones to keep. A domain,
+    a reading of x and y as degrees and a number of owners that a Parquet file's metadata states are taken over.
+    `owners` is the public list of owners: their ids, or a file that lists them.
     """
     file = table_file(path)
     table = read_checkins(file) if file.kind == "text" else None

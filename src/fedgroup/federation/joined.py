@@ -40,8 +40,8 @@ from fedgroup.user import role as user
 class Federation:
     """Owners' records, the public map they agreed on, and the budget that protects them.
 
-    The protected `unit` is a record, a subject (a car, a person: the column `subject`) or a whole owner; of a subject or
-    an owner at most `max_records` count, and a subject is one of the people in at most `max_bins` bins of a map.
+    The protected `unit` is a record, a subject (a car, a person: the column `subject`) or a whole owner; of a subject
+    or an owner at most `max_records` count, and a subject is one of the people in at most `max_bins` bins of a map.
 
     `budget` caps what every owner may spend in all; without it nothing is capped. `ledger` is a file to keep the
     spending in, or a ledger; what it allows is raised only with `raise_budget`. `seed`, `evaluation` and noise that is

@@ -17,7 +17,7 @@ from fedgroup.privacy.sensitivity import Unit
 from fedgroup.questions.bins import Categories
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Grid, PublicMap
-from fedgroup.space.places import bin_of, is_several
+from fedgroup.space.places import bin_of
 
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
@@ -94,11 +94,10 @@ def total_units(
     records: Records, query: RangeQuery, public_map: PublicMap, *, most_bins: int | None = None
 ) -> dict[str, Ints]:
     """Return what all records together add to every bin of every part of the answer, in whole units."""
-    if query.parts == ("count",) and query.bins == 1:
+    if query.parts == ("count",) and query.is_range:
         return {"count": np.array([np.count_nonzero(in_range(records, query, public_map))])}
-    if query.parts == ("count",) and isinstance(query.range, Grid) and query.bins == query.range.cells:
-        if query.since is None and query.until is None and query.by is None:
-            return {"count": count_cells(records, query.range, public_map)}
+    if query.parts == ("count",) and isinstance(query.range, Grid) and query.only_places:
+        return {"count": count_cells(records, query.range, public_map)}
     return found_units(records, query, public_map, most_bins=most_bins).totals(query.bins)
 
 
@@ -129,7 +128,7 @@ def _people(records: Records, rows: Rows, at: Ints, *, bins: int, most: int | No
 
 def _rows_and_bins(records: Records, query: RangeQuery, public_map: PublicMap) -> tuple[Rows, Ints]:
     """Return the records that lie in a bin, in the table's order, and the bin of each."""
-    if query.bins == 1 and query.every is None and query.by is None and not is_several(query.range):
+    if query.is_range:
         rows = np.flatnonzero(in_range(records, query, public_map))
         return rows, np.zeros(len(rows), dtype=np.int64)
     place = bin_of(query.range, public_map, records.x, records.y)

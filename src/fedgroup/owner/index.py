@@ -42,7 +42,7 @@ from fedgroup.owner.records import Records, Texts
 from fedgroup.owner.times import NO_TIME
 from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Box, Circle, PublicMap, Range
-from fedgroup.space.places import Places, is_several
+from fedgroup.space.places import Places
 
 _RECORDS_PER_CELL = 32
 MOST_CELLS = 4_000_000
@@ -147,11 +147,6 @@ class RecordIndex:
     def _rows(self, window: Window) -> Limits:
         cells = self._cells
         return _limits(window.up, cells.south, cells.north, per_unit=cells.up, steps=cells.rows)
-
-
-def is_one_range(query: RangeQuery) -> bool:
-    """Tell whether a question is about one range and one time window: what an index is for."""
-    return query.every is None and query.by is None and not is_several(query.range)
 
 
 def _one_range(query: RangeQuery) -> Range:

@@ -93,7 +93,7 @@ class Policy:
         return None if self._has_room(query.range, public_map) else "radius"
 
     def _has_room(self, places: Places, public_map: PublicMap) -> bool:
-        """Tell whether every place is large enough: for a circle, and of a map for the circle in a smallest cell too."""
+        """Tell whether every place is large enough for a circle; of a map also for that in a smallest cell."""
         if isinstance(places, Range):
             return has_room(places, self.smallest_radius, public_map)
         least = max(self.smallest_radius, self.smallest_cell / 2)

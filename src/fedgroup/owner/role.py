@@ -15,7 +15,7 @@ from fedgroup.messages import MaskedAnswers, NoisyAnswers, NoisyVectors, Partiti
 from fedgroup.owner.comparing import ComparingOwners
 from fedgroup.owner.counting import Found, Ints, contributing, count_vectors, found_units, sum_by, total_units
 from fedgroup.owner.identity import Codes
-from fedgroup.owner.index import RecordIndex, is_one_range
+from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records, require_degrees
 from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.laplace import require_drawable
@@ -144,7 +144,7 @@ class DataOwners:
     def _exact(self, query: RangeQuery, terms: AnswerTerms) -> _Exact:
         """Return the exact answers, per owner only where masked groups need them."""
         records, most = self._records_of(query), self._protection.most_bins(query)
-        index = self._ready_index() if is_one_range(query) and records is self._records else None
+        index = self._ready_index() if query.is_range and records is self._records else None
         if terms.masked is None:
             if index is not None:
                 return _Exact(disclose_to_leader(index.totals(query)))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.owner.counting import Ints, contributing, count_vectors, total_units
-from fedgroup.owner.index import RecordIndex, is_one_range
+from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records, require_degrees
 from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Grid, PublicMap
@@ -64,7 +64,7 @@ class TableSilo:
 
     def totals(self, query: RangeQuery) -> dict[str, Ints]:
         """Return what the records add to every bin and part of the answer, in whole units."""
-        if self._index is not None and is_one_range(query):
+        if self._index is not None and query.is_range:
             return self._index.totals(query)
         return total_units(self._records, query, self._map)
 

@@ -1,6 +1,7 @@
 """Exact negative-binomial variables: a table for small scales, a sum of log-series variables for large ones.
 
-Requires:  uniform bits; a scale that is an exact fraction, as Delta / epsilon is; a number t >= 1 of parts, whole or a fraction.
+Requires:  uniform bits; a scale that is an exact fraction, as Delta / epsilon is; t >= 1 parts, a whole number or an
+           exact fraction.
 Guarantee: a draw takes k = 0, 1, 2, ... with probability exactly C(k + 1/t - 1, k) (1-a)^(1/t) a^k, a = exp(-1/scale).
            No floating-point number takes part in a decision, and no tail is cut.
 Proof:     the table's in table.py and series_inverse.py; the sum's in share_laws.py and log_series.py.

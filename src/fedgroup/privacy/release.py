@@ -1,9 +1,9 @@
 """The turnstile: the one place through which anything made from records leaves its owner.
 
 `release_vectors` and `release_sum` add noise, and what they return may be shown to anyone; so may what
-`release_masked` returns, of which only sums over whole groups mean anything, and `release_masked_sum`, which is such. `disclose_to_leader` adds none: it is
-the paper's trusted group, and what it returns may be shown to one leader only. Budgets are charged by the caller,
-before it comes here.
+`release_masked` returns, of which only sums over whole groups mean anything, and `release_masked_sum`, which is such.
+`disclose_to_leader` adds none: it is the paper's trusted group, and what it returns may be shown to one leader only.
+Budgets are charged by the caller, before it comes here.
 """
 
 from __future__ import annotations

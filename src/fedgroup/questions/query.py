@@ -12,6 +12,7 @@ from fedgroup.errors import InvalidQuery
 from fedgroup.given import written
 from fedgroup.questions.bins import MOST_BINS, Categories, steps_of
 from fedgroup.questions.kinds import KINDS, Part, require_kind
+from fedgroup.space import Range
 from fedgroup.space.places import Places, how_many
 
 MOST_UNITS = 4_000_000_000
@@ -107,6 +108,16 @@ class RangeQuery:
     def bins(self) -> int:
         """How many bins there are; the bin of a place, a step and a category is its position in `shape`."""
         return math.prod(self.shape)
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it is about one range and one time window, the usual question."""
+        return self.every is None and self.by is None and isinstance(self.range, Range)
+
+    @property
+    def only_places(self) -> bool:
+        """Whether its bins are places alone, at all times and of all categories."""
+        return self.since is None and self.until is None and self.by is None
 
     @cached_property
     def epsilon_of_part(self) -> Epsilon:
