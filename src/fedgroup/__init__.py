@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fedgroup.errors import TooFewHeard as TooFewHeard
     from fedgroup.errors import TooFewHere as TooFewHere
     from fedgroup.federation import Federation as Federation
+    from fedgroup.maps.private_map import PrivateMap as PrivateMap
     from fedgroup.owner.records import Records as Records
     from fedgroup.privacy.noise import FloatingPointLaplace as FloatingPointLaplace
     from fedgroup.privacy.noise import SecureNoise as SecureNoise
@@ -61,6 +62,7 @@ _HOME = {
     "MultiPolygon": "fedgroup.space",
     "Plan": "fedgroup.data.plans",
     "Polygon": "fedgroup.space",
+    "PrivateMap": "fedgroup.maps.private_map",
     "ProtocolViolation": "fedgroup.errors",
     "Records": "fedgroup.owner.records",
     "Rectangle": "fedgroup.space",
