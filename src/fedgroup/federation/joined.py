@@ -340,7 +340,8 @@ class Federation:
         return query, how, said
 
     def _stored_or_new_map(self, query: RangeQuery, how: ChosenMethod, details: Details) -> PrivateMap:
-        stored = self._stored(query, how, details)
+        key = f"map {self._key(query, how)}"
+        stored = self._stored(key, details)
         if stored is not None:
             again = {"stored": True, "charged": 0.0, "notes": self._notes(query, how)}
             return map_from(stored, query, self.public_map, **again)
@@ -349,7 +350,7 @@ class Federation:
             query, self._provider.combine(answers), public_map=self.public_map, **self._told(query, how, answers, cost)
         )
         if query.bins <= MOST_STORED:
-            self.ledger.store_answers({self._key(query, how): map_facts(made)})
+            self.ledger.store_answers({key: map_facts(made)})
         return made
 
     def _exact_map(self, query: RangeQuery, how: ChosenMethod) -> PrivateMap:
@@ -379,7 +380,7 @@ class Federation:
         }
 
     def _stored_or_new(self, query: RangeQuery, how: ChosenMethod, details: Details) -> Answer:
-        stored = self._stored(query, how, details)
+        stored = self._stored(self._key(query, how), details)
         if stored is not None:
             # what must be known is told of this federation, not of the one that paid
             about = {"range": query.one_range, "lonlat": self.public_map.lonlat}
@@ -390,10 +391,10 @@ class Federation:
             self.ledger.store_answers({self._key(query, how): answer_facts(answer)})
         return answer
 
-    def _stored(self, query: RangeQuery, how: ChosenMethod, details: Details) -> Mapping[str, Any] | None:
+    def _stored(self, key: str, details: Details) -> Mapping[str, Any] | None:
         if details.get("fresh", False) or details.get("repeat", 1) > 1:
             return None
-        return self.ledger.stored_answer(self._key(query, how))
+        return self.ledger.stored_answer(key)
 
     def _new_answer(self, query: RangeQuery, how: ChosenMethod, repeat: int) -> Answer:
         charges = self._charges(query, how, repeat)

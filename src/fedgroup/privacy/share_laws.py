@@ -1,8 +1,9 @@
 """The laws that noise shares are made of: the negative binomial, and the number of terms in its other form.
 
 With a = exp(-1/scale) and t >= 1 parts, a whole number or a fraction, the negative binomial of shape 1/t takes k = 0,
-1, 2, ... with probability C(k + 1/t - 1, k) (1-a)^(1/t) a^k. It is also the sum of N independent log-series variables, P(k) = a^k / k divided by
--ln(1-a), where N is Poisson of mean -ln(1-a) / t: both have the generating function ((1-a) / (1-az))^(1/t).
+1, 2, ... with probability C(k + 1/t - 1, k) (1-a)^(1/t) a^k. It is also the sum of N independent log-series variables,
+P(k) = a^k / k divided by -ln(1-a), where N is Poisson of mean -ln(1-a) / t: both have the generating function
+((1-a) / (1-az))^(1/t).
 """
 
 from __future__ import annotations
