@@ -44,6 +44,7 @@ def _looked_at(data: DataOptions) -> FileCheck:
         x=data.x,
         y=data.y,
         time=data.time,
+        subject=data.subject,
         planar=data.planar,
         domain=parse_domain(data.domain, lonlat=not data.planar),
         owners=None if data.owner_list is None else read_owner_list(data.owner_list),

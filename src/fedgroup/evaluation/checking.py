@@ -39,6 +39,7 @@ class WantedColumns:
     x: str | None = None
     y: str | None = None
     time: str | None = None
+    subject: str | None = None
     planar: bool = False
     domain: Box | None = None
     owners: OwnerIds | None = None
@@ -81,7 +82,7 @@ def check_file(path: str | os.PathLike[str], wanted: WantedColumns) -> FileCheck
 
 
 def _refusal(path: str | os.PathLike[str], wanted: WantedColumns) -> str | None:
-    names = {"owner": wanted.owner, "x": wanted.x, "y": wanted.y, "time": wanted.time}
+    names = {"owner": wanted.owner, "x": wanted.x, "y": wanted.y, "time": wanted.time, "subject": wanted.subject}
     try:
         read(path, **names, planar=wanted.planar, owners=wanted.owners)
     except InvalidInput as error:

@@ -3,6 +3,7 @@
     .gpkg       a GeoPackage with one layer, `map`; what is told is the layer's metadata
     .parquet    GeoParquet; what is told is the schema's metadata under `fedgroup`
     .geojson    GeoJSON; what is told is the collection's member `fedgroup`
+                (other programs take its coordinates for degrees, as GeoJSON has it; on a plane use one of those above)
     .csv        a table without shapes; what is told is in a file of the same name and .json
 
 What is told is one JSON object: epsilon, who is protected, kind, method, trust, notes, and the question with its bins.
@@ -57,7 +58,7 @@ def save(made: PrivateMap, path: str | os.PathLike[str]) -> None:
     require_writable_kind(place)
     try:
         _SAVED[ending](made, place)
-    except OSError:
+    except (OSError, RuntimeError):  # GDAL's faults are the latter
         raise InvalidInput(f"{place} cannot be written; give a file in a folder that exists and is writable") from None
 
 

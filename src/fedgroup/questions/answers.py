@@ -118,6 +118,7 @@ class Expectation:
     """What an answer would be like, told before anything is spent; AVG tells the errors of its SUM and its COUNT.
 
     `left` is what is left of the budget, or of a user's allowance in a live federation, which also knows `owners_left`.
+    Errors are those of each of the `bins` of a map.
     """
 
     kind: str
@@ -137,6 +138,7 @@ class Expectation:
     delta: float = 0.0
     notes: tuple[str, ...] = ()
     owners_left: OwnersLeft | None = None
+    bins: int = 1
 
 
 def answer_facts(answer: PrivateAnswer) -> dict[str, Any]:

@@ -177,6 +177,7 @@ def expectation(
         errors=expect(query, scales=scales, noises=method["noises"], continuous=continuous),
         left=None if left is None else float(left),
         affordable=left is None or charge <= left,
+        bins=query.bins,
         **method,
         **told,
     )
