@@ -61,7 +61,7 @@ def test_means_are_not_added_up() -> None:
 @pytest.mark.parametrize(("said", "told"), [({"step": 4}, "from 0 to 3"), ({"category": "tram"}, "no category 'tram'")])
 def test_an_unknown_step_or_category_is_refused(said: dict[str, object], told: str) -> None:
     with pytest.raises(fg.InvalidQuery, match=told):
-        some_map("times").plot(Figure().subplots(), **said)  # type: ignore[arg-type]
+        some_map("times").plot(Figure().subplots(), **said)
 
 
 @pytest.mark.parametrize("name", SAID)
