@@ -17,6 +17,7 @@ PRIVACY = "Privacy"
 PROTECTED = "What is protected (the same in every question)"
 HOW = "How"
 COLUMNS = "Columns (found by their usual names)"
+BINS = "Bins: places, and maybe steps of time and categories"
 EVALUATION = 'Evaluation only: prints "private": false'
 
 
