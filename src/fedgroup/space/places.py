@@ -55,7 +55,7 @@ class Hexagons:
         """About how many cells there are: H3 has 2 + 120 * 7^r on the Earth, and the domain has a share of it."""
         west, south, east, north = (math.radians(side) for side in self.domain.sides)
         share = (east - west) / (2 * math.pi) * (math.sin(north) - math.sin(south)) / 2
-        return (2 + 120 * 7**self.resolution) * share
+        return share * (2 + 120 * math.pow(7, self.resolution))
 
     def __len__(self) -> int:
         return len(self.ids)
