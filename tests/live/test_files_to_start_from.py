@@ -124,7 +124,7 @@ def test_a_select_over_files_finds_them_from_its_file(tmp_path: Path, monkeypatc
     (tmp_path / "here" / "o.toml").write_text(owner_text(**FACTS, **PLACES, silo=silo))
     monkeypatch.chdir(tmp_path / "elsewhere")
     config = read_config(Path("../here/o.toml"), OwnerConfig)
-    found = open_silo(config.silo, config.federation.public_map, max_records=None)
+    found = open_silo(config.silo, config.federation.public_map, protection=config.federation.protection)
     assert found.totals(RangeQuery("count", Circle(1, 1, 3), Epsilon.of(1))) == {"count": 2}
 
 

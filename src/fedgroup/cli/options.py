@@ -122,10 +122,16 @@ class ProtectionOptions:
         str, option(PROTECTED, "--neighbours", "neighbouring databases differ by: add-remove or replace", "NAME")
     ] = "add-remove"
     unit: Annotated[
-        str, option(PROTECTED, "--unit", "protect one record, or one owner with all of its records", "NAME")
+        str,
+        option(PROTECTED, "--unit", "protect one record, one subject, or one owner with all of its records", "NAME"),
     ] = "record"
     max_records: Annotated[
-        int | None, option(PROTECTED, "--max-records", "with --unit owner: the most records one contributes", "K")
+        int | None,
+        option(PROTECTED, "--max-records", "with --unit subject or owner: the most records one contributes", "K"),
+    ] = None
+    max_bins: Annotated[
+        int | None,
+        option(PROTECTED, "--max-bins", "with --unit subject: the most bins of a map one of the people counts in", "M"),
     ] = None
 
 
@@ -139,6 +145,9 @@ class DataOptions:
     x: Annotated[Name, option(COLUMNS, "--x", "x or longitude", "COLUMN")] = None
     y: Annotated[Name, option(COLUMNS, "--y", "y or latitude", "COLUMN")] = None
     time: Annotated[Name, option(COLUMNS, "--time", "times", "COLUMN")] = None
+    subject: Annotated[
+        Name, option(COLUMNS, "--subject", "subjects, the people or cars of an owner, if there are any", "COLUMN")
+    ] = None
     planar: Annotated[bool, flag(COLUMNS, "--planar", "read lon/lat columns as plain x and y")] = False
     owner_list: Annotated[
         File,

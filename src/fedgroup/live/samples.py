@@ -113,6 +113,8 @@ y = "y"\
 _MORE_SILO = """\
 # time = "time"                       # the column of times; without it time windows are refused
 # attributes = ["fare"]               # the columns of numbers that may be summed
+# subject = "car"                     # whose a record is inside this owner; without it the owner is its only subject
+# texts = ["category"]                # the columns of words by which a map may tell records apart
 # order = "time"                      # which records are first, needed with max_records
 """
 
