@@ -46,12 +46,13 @@ class TableSilo:
     broken: bool = False
     changes: int = 0
     attributes: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     has_time: bool = False
 
     def vector(self, grid: Grid) -> np.ndarray:
         return count_vectors(self.records, grid, MAP)[0]
 
-    def totals(self, query: RangeQuery) -> dict[str, int]:
+    def totals(self, query: RangeQuery) -> dict[str, np.ndarray]:
         self.snapshot()
         return total_units(self.records, query, MAP)
 
@@ -94,7 +95,7 @@ class City:
 
     def true_count(self, query: RangeQuery, names: Any = None) -> int:
         chosen = self.owners if names is None else names
-        return sum(total_units(self.owners[name].silo.records, query, MAP)["count"] for name in chosen)
+        return sum(int(total_units(self.owners[name].silo.records, query, MAP)["count"][0]) for name in chosen)
 
     async def start(self, owner: LiveOwner) -> None:
         owner.link = self.hub.owner(owner.name, owner.keys.der, owner.agreed)
