@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.live.asking import Tally
 from fedgroup.live.balances import Balances, left_in_words
+from fedgroup.live.tally import Tally
 from fedgroup.questions.answers import OwnersLeft
 from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Circle

@@ -139,6 +139,12 @@ class WireQuery:
         require(query.bins * len(query.parts) <= MOST_WORDS, f"a live answer has at most {MOST_WORDS} numbers")
         return said
 
+    @property
+    def is_range(self) -> bool:
+        """Whether it is about one range and one time window."""
+        places = self.range.shape in ("grid", "h3", "districts")
+        return not places and self.every is None and self.by is None
+
     def read(self, domain: Box) -> RangeQuery:
         """Return the question itself, which checks the rest; it is read once for one domain."""
         known: tuple[Box, RangeQuery] | None = self.__dict__.get("_known")

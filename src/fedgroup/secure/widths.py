@@ -7,8 +7,8 @@ Guarantee: with 4 bytes the sum of the words of a whole group, read with its sig
            lower half of a uniform mask of 64 bits is uniform, and sums modulo 2^32 follow from sums modulo 2^64.
 Proof:     values of n members add up to n K b at most, b the most units that a record adds. Their noise is a sum of k =
            heard / parts discrete Laplace noises of scale s, 1 <= k <= n / parts <= 2,000. One noise has the moments
-           E exp(y X / s) = 1 / (1 - sinh(y / 2s)^2 / sinh(1 / 2s)^2) <= 1 / (1 - y^2) for 0 < y < 1, for sinh is convex;
-           so P(|noise| > x) <= 2 exp(-y x / s) (1 - y^2)^-k. Its standard deviation is at most s sqrt(2 k). At x = 40 s
+           E exp(y X / s) = 1 / (1 - sinh(y / 2s)^2 / sinh(1 / 2s)^2) <= 1 / (1 - y^2) for 0 < y < 1: sinh is convex.
+           So P(|noise| > x) <= 2 exp(-y x / s) (1 - y^2)^-k. Its standard deviation is at most s sqrt(2 k). At x = 40 s
            sqrt(2 k) the bound is below 2^-68 for all k: with y = 0.9 up to k = 800, with y = 0.5 from there on.
 """
 

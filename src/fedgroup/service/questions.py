@@ -11,10 +11,10 @@ from fedgroup.live.attendance import Quorum
 from fedgroup.live.expiry import AUTHORITY, Expiries, in_words
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
-from fedgroup.live.question import LiveQuestion
+from fedgroup.live.question import LiveQuestion, facts_of
 from fedgroup.live.settings import LiveSettings
 from fedgroup.messages.limits import MOST_TEXT
-from fedgroup.questions.answers import Expectation, answer_facts
+from fedgroup.questions.answers import Expectation
 from fedgroup.questions.methods import Method, chosen
 from fedgroup.questions.query import RangeQuery
 from fedgroup.service.charged_work import ChargedWork, Order, Result, Work
@@ -156,7 +156,7 @@ class Questions:
                 self._require_ready(live.method, quorum)  # owners may have left meanwhile
                 return None
             self._metrics.count_question(method, "stored", time.perf_counter() - started)
-            return answer_facts(answer)
+            return facts_of(answer)
 
         async def asked(question: Question) -> Result:
             """Ask the owners; a group that falls silent is asked once more only if that is paid for too."""
@@ -168,7 +168,7 @@ class Questions:
                     may_rerun=lambda: self._state.spend_more(question, query.epsilon),
                 )
                 outcome = "answered"
-                return answer_facts(answer)
+                return facts_of(answer)
             finally:
                 self._metrics.count_question(method, outcome, time.perf_counter() - started)
 
