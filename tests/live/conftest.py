@@ -129,7 +129,8 @@ class City:
         defaults |= {"fewest_members": 2}
         agreed = policy.pop("agreed", b"")
         return OwnerNode(
-            keys, silo, public_map=MAP, protection=self.provider.settings.protection, policy=Policy(**defaults | policy), ledger=ledger,
+            keys, silo, public_map=MAP, protection=self.provider.settings.protection,
+            policy=Policy(**defaults | policy), ledger=ledger,
             noise=fixed_noise(keys.name), verify=lambda der: self.vouched(keys.name, der),
             encode=encode, agreed=agreed,
         )  # fmt: skip

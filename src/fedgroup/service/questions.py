@@ -43,12 +43,14 @@ def plan_made(plan: LivePlan, provider: LiveProvider) -> PlanShown:
 
 def require_offered(query: RangeQuery, settings: LiveSettings) -> None:
     """Refuse a question about what the owners are known not to have, before it is charged."""
-    asked = None if query.measure is None else query.measure.attribute
-    if asked is not None and settings.attributes is not None and asked not in settings.attributes:
-        known = ", ".join(settings.attributes) or "none"
-        raise InvalidQuery(
-            f"there is no attribute {asked!r} in this federation; those that can be asked about: {known}"
-        )
+    asked = [] if query.measure is None else [query.measure.attribute]
+    asked += [] if query.by is None else [query.by.attribute]
+    for each in asked:
+        if settings.attributes is not None and each not in settings.attributes:
+            known = ", ".join(settings.attributes) or "none"
+            raise InvalidQuery(
+                f"there is no attribute {each!r} in this federation; those that can be asked about: {known}"
+            )
     if settings.times is False and (query.since is not None or query.until is not None):
         raise InvalidQuery("records of this federation have no times; ask without since and until")
 

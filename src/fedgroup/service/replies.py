@@ -164,6 +164,8 @@ class FederationShown(_Shown):
     neighbours: str
     unit: str
     max_records: int | None
+    max_bins: int | None = Field(None, description="in how many bins of a map one subject counts at most")
+    subjects: bool = Field(False, description="whether owners' tables tell subjects, such as cars, apart")
     methods: list[str]
     seconds: float
     attributes: list[str] | None = Field(None, description="what can be summed; null where nobody said it")
@@ -180,6 +182,8 @@ class FederationShown(_Shown):
             neighbours=protection.neighbours,
             unit=protection.unit,
             max_records=protection.max_records,
+            max_bins=protection.max_bins,
+            subjects=protection.subjects,
             methods=[name for name in PRIVATE if provider.can_use(METHODS[name])],
             seconds=settings.seconds,
             attributes=None if settings.attributes is None else list(settings.attributes),
