@@ -6,6 +6,7 @@ Places are public and disjoint: a record lies in one of them at most, whatever t
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +27,8 @@ Ints = npt.NDArray[np.int64]
 
 MOST_DISTRICTS = 20_000
 FINEST_HEXAGONS = 15
+MOST_HEXAGONS = 1_000_000
+_EARTH_KM = 6_371.0
 _SLIVER = 1e-9
 """Borders that were rounded overlap by so little of a district's area; a record there is in the first of them."""
 
@@ -49,6 +52,7 @@ class Hexagons:
     def ids(self) -> npt.NDArray[np.uint64]:
         """The H3 ids of the cells, ascending."""
         library = _h3()
+        self._require_countable(library)
         west, south, east, north = self.domain.sides
         found: set[int] = set()
         # H3 reads a box that is wider than half the Earth as the rest of it
@@ -59,6 +63,17 @@ class Hexagons:
         ids = np.array(sorted(found), dtype=np.uint64)
         ids.flags.writeable = False
         return ids
+
+    def _require_countable(self, library: Any) -> None:
+        """Refuse far more cells than a map may have before they are listed: the finest would fill any memory."""
+        west, south, east, north = np.radians(self.domain.sides).tolist()
+        area = _EARTH_KM**2 * (east - west) * (math.sin(north) - math.sin(south))
+        about = area / library.average_hexagon_area(self.resolution, unit="km^2")
+        if about > 2 * MOST_HEXAGONS:
+            raise InvalidQuery(
+                f"a map has at most {MOST_HEXAGONS:,} H3 cells; resolution {self.resolution} makes about {about:,.0f} "
+                "here: choose a smaller one"
+            )
 
     @property
     def names(self) -> list[str]:
