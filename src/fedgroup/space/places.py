@@ -183,6 +183,12 @@ def bin_of(places: Places, public_map: PublicMap, x: Floats, y: Floats) -> Ints:
             return np.where(public_map.contains(places, x, y), 0, -1)
 
 
+def require_degrees(public_map: PublicMap) -> None:
+    """Refuse H3 cells on a plane."""
+    if not public_map.lonlat:
+        raise InvalidQuery("H3 cells are for federations in degrees; use a grid or districts on a plane")
+
+
 def require_on_map(places: Places, public_map: PublicMap) -> None:
     """Refuse places that share nothing with the domain, or that the map cannot have."""
     match places:
@@ -190,8 +196,7 @@ def require_on_map(places: Places, public_map: PublicMap) -> None:
             if places.box != public_map.domain:
                 raise InvalidQuery(f"the grid of a map covers the domain {public_map.domain.written}")
         case Hexagons():
-            if not public_map.lonlat:
-                raise InvalidQuery("H3 cells are for federations in degrees; use a grid or districts on a plane")
+            require_degrees(public_map)
             if places.domain != public_map.domain:
                 raise InvalidQuery(f"the cells of a map cover the domain {public_map.domain.written}")
         case Districts():
