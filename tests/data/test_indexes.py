@@ -53,7 +53,9 @@ def test_a_loaded_index_answers_alike(folder: Path) -> None:
     window = (1_767_600_000_000_000, 1_768_600_000_000_000)
     for asked in (Circle(9_000, 9_000, 3_000), Rectangle(0, 0, 9e3, 9e3), Polygon([(0, 0), (2e4, 0), (0, 2e4)])):
         for query in (RangeQuery("count", asked, NOTHING), RangeQuery("avg", asked, NOTHING, measure, *window)):
-            (code, units), (expected, values) = ((p.code, p.units) for p in (found.partials(query), INDEX.partials(query)))
+            (code, units), (expected, values) = (
+                (p.code, p.units) for p in (found.partials(query), INDEX.partials(query))
+            )
             np.testing.assert_array_equal(code, expected)
             assert all(np.array_equal(units[part], values[part]) for part in query.parts)
 

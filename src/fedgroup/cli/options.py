@@ -124,7 +124,7 @@ class ProtectionOptions:
     ] = "add-remove"
     unit: Annotated[
         str,
-        option(PROTECTED, "--unit", "protect a record, a subject or an owner, each with all of its records", "NAME"),
+        option(PROTECTED, "--unit", "protect one record, one subject, or one owner with all of its records", "NAME"),
     ] = "record"
     max_records: Annotated[
         int | None,
@@ -146,7 +146,7 @@ class DataOptions:
     y: Annotated[Name, option(COLUMNS, "--y", "y or latitude", "COLUMN")] = None
     time: Annotated[Name, option(COLUMNS, "--time", "times", "COLUMN")] = None
     subject: Annotated[
-        Name, option(COLUMNS, "--subject", "people, cars or other subjects that owners have records of", "COLUMN")
+        Name, option(COLUMNS, "--subject", "subjects, the people or cars of an owner, if there are any", "COLUMN")
     ] = None
     planar: Annotated[bool, flag(COLUMNS, "--planar", "read lon/lat columns as plain x and y")] = False
     owner_list: Annotated[

@@ -16,17 +16,20 @@ from typing import Any, Protocol
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, LedgerUnavailable
-from fedgroup.live.asking import Asking, Tally
+from fedgroup.live.asking import Asking
 from fedgroup.live.attendance import Attendance, Quorum
 from fedgroup.live.desk import Desk
 from fedgroup.live.forming import Forming
 from fedgroup.live.mending import Lapses, Mending
 from fedgroup.live.plans import Leaving, LivePlan, Roster
-from fedgroup.live.question import LiveQuestion
+from fedgroup.live.question import LiveQuestion, Released
 from fedgroup.live.settings import LiveSettings
+from fedgroup.live.tally import Tally
+from fedgroup.live.waves import Flow
 from fedgroup.messages.wire_query import WireQuery
+from fedgroup.privacy.release import scales_of
 from fedgroup.provider.settings import GroupingSettings
-from fedgroup.questions.answers import Answer, OwnersLeft
+from fedgroup.questions.answers import OwnersLeft
 from fedgroup.questions.methods import PRIVATE, Method, chosen, trust_in
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.said import as_invalid_query
@@ -68,7 +71,7 @@ class LiveProvider:
             seconds=settings.seconds,
             most=settings.mpc_most,
         )
-        self._asking = Asking(desk, self._lapses)
+        self._asking = Asking(desk, self._lapses, settings.protection, Flow(settings.in_flight_bytes))
         self._mending = Mending(desk, self._lapses)
         self._leaving = Leaving(desk)
         self._changing = asyncio.Lock()
@@ -104,11 +107,14 @@ class LiveProvider:
             return plan
 
     @asynccontextmanager
-    async def question(self, query: RangeQuery, *, method: str | None = None) -> AsyncIterator[LiveQuestion]:
-        """Yield a question that can be asked; its groups stay while the context lasts, whatever is put in force."""
-        require_on_map(query.range, self.settings.public_map)
-        with as_invalid_query():
-            wire = WireQuery.of(query)
+    async def question(
+        self, query: RangeQuery, *, method: str | None = None, as_map: bool = False
+    ) -> AsyncIterator[LiveQuestion]:
+        """Yield a question that can be asked; its groups stay while the context lasts, whatever is put in force.
+
+        One that nobody could answer is refused here, before anybody is asked or charged.
+        """
+        wire = self.sendable(query)
         by = chosen(method, planned=self.plan is not None, among=PRIVATE)
         plan = await self._plan_for(by)
         async with self._leaving.using(plan):
@@ -119,10 +125,19 @@ class LiveProvider:
                 settings.public_map,
                 None if plan is None else plan.id,
                 sorted(self.desk.present),
-                str(settings.protection),
+                asdict(settings.protection),
                 asdict(settings.masks),
+                *(["map"] if as_map and query.is_range else []),
             )
-            yield LiveQuestion(self, query, wire, by, plan, key)
+            yield LiveQuestion(self, query, wire, by, plan, key, as_map or not query.is_range)
+
+    def sendable(self, query: RangeQuery) -> WireQuery:
+        """Return a question as it travels; what is off the map, has too many bins or cannot be cut is refused."""
+        require_on_map(query.range, self.settings.public_map)
+        with as_invalid_query():
+            wire = WireQuery.of(query)
+            scales_of(query, self.settings.protection)
+        return wire
 
     async def ask(
         self,
@@ -133,11 +148,14 @@ class LiveProvider:
         fresh: bool = False,
         quorum: Quorum | None = None,
         may_rerun: Callable[[], bool] = lambda: True,
-    ) -> Answer:
+        as_map: bool = False,
+    ) -> Released:
         """Return the answer of the owners that are here; the same again is free while nobody's data changed."""
-        async with self.question(query, method=method) as asked:
+        async with self.question(query, method=method, as_map=as_map) as asked:
             again = None if fresh else await asked.again()
-            return again or await asked.ask(by=by, quorum=quorum, may_rerun=may_rerun)
+            if again is not None:
+                return again
+            return await asked.ask(by=by, quorum=quorum, may_rerun=may_rerun)
 
     async def put(
         self, asked: LiveQuestion, attendance: Attendance, *, by: str, may_rerun: Callable[[], bool]

@@ -8,7 +8,14 @@ from typing import Any
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.messages.limits import MOST_DISTRICT_POINTS, MOST_POINTS, MOST_TEXT, MOST_WORDS, require
+from fedgroup.messages.limits import (
+    MOST_DISTRICT_POINTS,
+    MOST_NAMES_BYTES,
+    MOST_POINTS,
+    MOST_TEXT,
+    MOST_WORDS,
+    require,
+)
 from fedgroup.questions.bins import Categories
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.query import Measure, RangeQuery
@@ -50,6 +57,7 @@ class WireRange:
         require(min(self.parts_of, default=1) >= 1, "a district has a polygon")
         require(not self.names or sum(self.parts_of) == len(self.polygons), "a polygon is of one district")
         require(all(0 < len(name) <= MOST_TEXT for name in self.names), "a district has a short name")
+        _require_short(self.names)
 
     @classmethod
     def of(cls, asked: Places) -> WireRange:
@@ -116,8 +124,9 @@ class WireQuery:
         require(self.attribute is None or 0 < len(self.attribute) <= MOST_TEXT, "an attribute has a short name")
         require(self.by is None or 0 < len(self.by) <= MOST_TEXT, "an attribute has a short name")
         require((self.by is not None) == bool(self.values), "categories are values of an attribute")
-        texts = (value for value in self.values if isinstance(value, str))
+        texts = [value for value in self.values if isinstance(value, str)]
         require(all(len(text) <= MOST_TEXT for text in texts), "a category has a short name")
+        _require_short(texts)
 
     @classmethod
     def of(cls, query: RangeQuery) -> WireQuery:
@@ -129,6 +138,12 @@ class WireQuery:
         said = replace(plain, since=query.since, until=query.until, every=query.every, **cut)
         require(query.bins * len(query.parts) <= MOST_WORDS, f"a live answer has at most {MOST_WORDS} numbers")
         return said
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it is about one range and one time window."""
+        places = self.range.shape in ("grid", "h3", "districts")
+        return not places and self.every is None and self.by is None
 
     def read(self, domain: Box) -> RangeQuery:
         """Return the question itself, which checks the rest; it is read once for one domain."""
@@ -154,6 +169,12 @@ class WireQuery:
         )
         require(query.bins * len(query.parts) <= MOST_WORDS, f"a live answer has at most {MOST_WORDS} numbers")
         return query
+
+
+def _require_short(names: list[str]) -> None:
+    """Refuse names that would make a question longer than a message."""
+    long = sum(len(name.encode(errors="replace")) for name in names) > MOST_NAMES_BYTES
+    require(not long, f"names of districts or categories take at most {MOST_NAMES_BYTES} bytes in all")
 
 
 def _polygons(shape: Polygon | MultiPolygon) -> list[list[Ring]]:

@@ -21,6 +21,7 @@ from typing import Any, TypeGuard
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import (
     InvalidInput,
+    InvalidQuery,
     LedgerUnavailable,
     ProtocolViolation,
 )
@@ -328,7 +329,12 @@ class OwnerNode:
     def _read(self, ask: Ask, until: float) -> tuple[RangeQuery, str | None]:
         """Return a question that can be answered, in time, and the policy's reason to refuse it."""
         self._require_time(until)
-        query = ask.query.read(self._map.domain)
+        try:
+            query = ask.query.read(self._map.domain)
+        except InvalidQuery:
+            if ask.query.is_range:
+                raise
+            raise Unknown("bins") from None
         require_answerable(query, self._silo, public_map=self._map, protection=self._protection)
         return query, self.policy.against_question(query, self._map)
 

@@ -18,7 +18,14 @@ from fedgroup.questions.instants import When, as_instant
 from fedgroup.questions.kinds import KINDS, MEASURE, either, require_kind
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Circle, Grid, MultiPolygon, Polygon, PublicMap, Range, Rectangle
-from fedgroup.space.places import Districts, Hexagons, Places, as_grid, require_on_map
+from fedgroup.space.places import (
+    Districts,
+    Hexagons,
+    Places,
+    as_grid,
+    require_degrees,
+    require_on_map,
+)
 from fedgroup.space.ranges import range_from_geojson
 from fedgroup.space.shapes import as_districts, as_range
 
@@ -77,6 +84,7 @@ def places_said(said: Mapping[str, Any], public_map: PublicMap) -> Places:
         case "grid":
             return as_grid(places, public_map.domain)
         case "h3":
+            require_degrees(public_map)
             return Hexagons(places, public_map.domain)
         case "districts":
             return as_districts(places, public_map, said.get("district_names"))

@@ -55,7 +55,7 @@ def pair_masks(pair_secrets: Secrets, context: bytes, *, words: int = 1, first: 
         raise InvalidInput(f"masks need a context of {CONTEXT_BYTES} bytes and at least 1 word, got {words} words")
     key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"fedgroup mask v1").derive(context)
     blocks = np.ascontiguousarray(pair_secrets).view("<u8")
-    masks = np.empty((len(blocks), words), dtype=np.uint64)
+    masks = np.empty((len(blocks), words), dtype=np.uint64, order="F")  # word by word, as they are made and added
     for word in range(0, words, 2):
         _encipher(blocks, key, counter=(first + word) // 2, masks=masks[:, word : word + 2])
     return masks
@@ -67,7 +67,7 @@ def masked(values: Ints, first: Positions, second: Positions, masks: Words) -> W
         raise InvalidInput(f"{len(first)} first owners, {len(second)} second owners and {len(masks)} masks differ")
     _require_within(first, len(values))
     _require_within(second, len(values))
-    sent = np.array(values, dtype=np.int64).view(np.uint64)
+    sent = np.array(values, dtype=np.int64, order="F").view(np.uint64)
     columns, mask_columns = _columns(sent), _columns(masks)
     if columns.shape[1] != mask_columns.shape[1]:
         raise InvalidInput(f"values of {columns.shape[1]} words need masks of as many, got {mask_columns.shape[1]}")

@@ -6,9 +6,10 @@ Places are public and disjoint: a record lies in one of them at most, whatever t
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -26,6 +27,8 @@ Ints = npt.NDArray[np.int64]
 
 MOST_DISTRICTS = 20_000
 FINEST_HEXAGONS = 15
+MOST_HEXAGONS = 1_000_000
+_NARROWEST = 7
 _SLIVER = 1e-9
 """Borders that were rounded overlap by so little of a district's area; a record there is in the first of them."""
 
@@ -41,24 +44,26 @@ class Hexagons:
         finest = FINEST_HEXAGONS
         whole = whole_number(self.resolution, name="h3", least=0, most=finest, refusal=InvalidQuery)
         object.__setattr__(self, "resolution", whole)
+        if self._expected > MOST_HEXAGONS:
+            raise InvalidQuery(
+                f"about {self._expected:,.0f} H3 cells of resolution {whole} meet the domain, at most "
+                f"{MOST_HEXAGONS:,} can be used; take a smaller number"
+            )
+
+    @property
+    def _expected(self) -> float:
+        """About how many cells there are: H3 has 2 + 120 * 7^r on the Earth, and the domain has a share of it."""
+        west, south, east, north = (math.radians(side) for side in self.domain.sides)
+        share = (east - west) / (2 * math.pi) * (math.sin(north) - math.sin(south)) / 2
+        return share * (2 + 120 * math.pow(7, self.resolution))
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    @cached_property
+    @property
     def ids(self) -> npt.NDArray[np.uint64]:
         """The H3 ids of the cells, ascending."""
-        library = _h3()
-        west, south, east, north = self.domain.sides
-        found: set[int] = set()
-        # H3 reads a box that is wider than half the Earth as the rest of it
-        for low, high in _pieces(west, east):
-            corners = [(south, low), (south, high), (north, high), (north, low)]
-            shape = library.LatLngPoly([(lat, _degrees(lon)) for lat, lon in corners])
-            found |= set(library.h3shape_to_cells_experimental(shape, self.resolution, contain="bbox_overlap"))
-        ids = np.array(sorted(found), dtype=np.uint64)
-        ids.flags.writeable = False
-        return ids
+        return _cells_of(self.resolution, self.domain)
 
     @property
     def names(self) -> list[str]:
@@ -146,8 +151,10 @@ def smallest_of(places: Grid | Hexagons | Districts) -> list[Range]:
             ends = (places.y_edges[:2].tolist(), places.y_edges[-2:].tolist())
             return [Rectangle(west, south, east, north) for south, north in ends]
         case Hexagons():
-            # sizes differ by less than half; each is a polygon with room for the circle around its middle
-            return [Polygon([(x, y) for x, y, *_ in shape.exterior.coords]) for shape in places.shapes()]
+            # they grow and shrink smoothly over the Earth, so the smallest by area are the narrowest, too
+            library = _h3()
+            smallest = sorted(places.ids.tolist(), key=library.cell_area)[:_NARROWEST]
+            return [Polygon(_ring(library.cell_to_boundary(each))) for each in smallest]
         case Districts():
             return list(places.shapes_of)
 
@@ -176,6 +183,12 @@ def bin_of(places: Places, public_map: PublicMap, x: Floats, y: Floats) -> Ints:
             return np.where(public_map.contains(places, x, y), 0, -1)
 
 
+def require_degrees(public_map: PublicMap) -> None:
+    """Refuse H3 cells on a plane."""
+    if not public_map.lonlat:
+        raise InvalidQuery("H3 cells are for federations in degrees; use a grid or districts on a plane")
+
+
 def require_on_map(places: Places, public_map: PublicMap) -> None:
     """Refuse places that share nothing with the domain, or that the map cannot have."""
     match places:
@@ -183,8 +196,7 @@ def require_on_map(places: Places, public_map: PublicMap) -> None:
             if places.box != public_map.domain:
                 raise InvalidQuery(f"the grid of a map covers the domain {public_map.domain.written}")
         case Hexagons():
-            if not public_map.lonlat:
-                raise InvalidQuery("H3 cells are for federations in degrees; use a grid or districts on a plane")
+            require_degrees(public_map)
             if places.domain != public_map.domain:
                 raise InvalidQuery(f"the cells of a map cover the domain {public_map.domain.written}")
         case Districts():
@@ -232,6 +244,22 @@ def _require_reachable(name: str, shape: Range, public_map: PublicMap) -> None:
             f"the district {written(name)} lies outside the domain {public_map.domain.written}; leave it out; "
             "nothing was spent"
         ) from None
+
+
+@lru_cache(maxsize=16)
+def _cells_of(resolution: int, domain: Box) -> npt.NDArray[np.uint64]:
+    """Return the ids of the H3 cells whose own boxes meet the domain, ascending: a few more than meet it."""
+    library = _h3()
+    west, south, east, north = domain.sides
+    found: set[int] = set()
+    # H3 reads a box that is wider than half the Earth as the rest of it
+    for low, high in _pieces(west, east):
+        corners = [(south, low), (south, high), (north, high), (north, low)]
+        shape = library.LatLngPoly([(lat, _degrees(lon)) for lat, lon in corners])
+        found |= set(library.h3shape_to_cells_experimental(shape, resolution, contain="bbox_overlap"))
+    ids = np.array(sorted(found), dtype=np.uint64)
+    ids.flags.writeable = False
+    return ids
 
 
 def _h3() -> Any:
