@@ -132,7 +132,7 @@ def map_html(made: PrivateMap) -> str:
     half = _half_words(made, seen(made) if not alone else None)
     facts = [("question", question(made.query)), ("bins", f"{made.bins:,}"), ("noise", half)]
     facts += [("protected", made.protection)] if made.protection else []
-    style = "display:flex;gap:16px;flex-wrap:wrap;align-items:flex-start"
+    style = "display:flex;gap:16px;align-items:flex-start"
     return f'<div style="{style}">{picture}{table([*facts, *told_facts(made)])}</div>'
 
 
@@ -276,7 +276,7 @@ def _svg(made: PrivateMap, shown: Seen) -> str:
     drawn = "".join(f'<path fill="{shade}" d="{"".join(paths)}"/>' for shade, paths in shades.items())
     title = escape(f"{_half_words(made, shown)}; grey: noise alone may explain it")
     return (
-        f'<svg width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.1f} {high:.1f}" fill-rule="evenodd" '
+        f'<svg style="flex:none" width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.1f} {high:.1f}" fill-rule="evenodd" '
         f'xmlns="http://www.w3.org/2000/svg"><title>{title}</title>'
         f'<rect width="100%" height="100%" fill="{_UNSURE}"/>{drawn}</svg>'
     )
