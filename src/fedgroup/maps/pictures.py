@@ -276,8 +276,8 @@ def _svg(made: PrivateMap, shown: Seen) -> str:
     drawn = "".join(f'<path fill="{shade}" d="{"".join(paths)}"/>' for shade, paths in shades.items())
     title = escape(f"{_half_words(made, shown)}; grey: noise alone may explain it")
     return (
-        f'<svg style="flex:none" width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.1f} {high:.1f}" fill-rule="evenodd" '
-        f'xmlns="http://www.w3.org/2000/svg"><title>{title}</title>'
+        f'<svg style="flex:none" width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.1f} {high:.1f}" '
+        f'fill-rule="evenodd" xmlns="http://www.w3.org/2000/svg"><title>{title}</title>'
         f'<rect width="100%" height="100%" fill="{_UNSURE}"/>{drawn}</svg>'
     )
 
