@@ -38,8 +38,8 @@ class NoNoise:
         self.asked.append((scale, count))
         return np.zeros(count, dtype=np.int64)
 
-    def laplace_sum(self, scale: Fraction, count: int) -> int:
-        return int(self.laplace(scale, count).sum())
+    def laplace_sums(self, scale: Fraction, each: int, count: int) -> np.ndarray[Any, Any]:
+        return self.laplace(scale, each * count).reshape(count, each).sum(axis=1)
 
 
 def owners(ledger: MemoryLedger, noise: Any, **protection: Any) -> DataOwners:
@@ -98,7 +98,7 @@ def test_an_average_draws_for_both_parts_at_half_the_epsilon() -> None:
         query, AnswerTerms(Partition(np.zeros(3)), SEATS), charges=charge(query)
     )
     assert noise.asked == [(Fraction(12), 1), (Fraction(2), 1)]
-    assert answers[0].parts == {"sum": 11, "count": 2}
+    assert {part: sums.tolist() for part, sums in answers[0].parts.items()} == {"sum": [11], "count": [2]}
 
 
 def test_an_owner_contributes_its_first_records_and_noise_covers_all_of_them() -> None:
@@ -163,7 +163,7 @@ def test_several_answers_have_noises_of_their_own() -> None:
     answers, _ = owners(MemoryLedger(), SeededNoise(3)).answer(
         query, AnswerTerms(Partition.singletons(3), SEATS), charges=charge(query), times=5
     )
-    assert len({answer.parts["count"] for answer in answers}) == 5
+    assert len({int(answer.parts["count"][0]) for answer in answers}) == 5
 
 
 def test_owners_do_not_print() -> None:
