@@ -139,7 +139,7 @@ class ProtectionOptions:
 class DataOptions:
     """Which records, read how."""
 
-    data: Annotated[Path, argument("Parquet, CSV or SNAP check-in file (.txt, .gz)", "DATA")]
+    data: Annotated[Path, argument("Parquet, GeoParquet, CSV or SNAP check-in file (.txt, .gz)", "DATA")]
     domain: Domain = None
     owner: Annotated[Name, option(COLUMNS, "--owner", "owner ids", "COLUMN")] = None
     x: Annotated[Name, option(COLUMNS, "--x", "x or longitude", "COLUMN")] = None

@@ -226,11 +226,6 @@ def grid_shapes(grid: Grid) -> list[shapely.Geometry]:
     return list(shapely.box(west.ravel(), south.ravel(), east.ravel(), north.ravel()))
 
 
-def as_districts(given: Any) -> Districts:
-    """Return districts as they are, or from ranges by their names."""
-    return given if isinstance(given, Districts) else Districts.of(given)
-
-
 def as_grid(given: Any, domain: Box) -> Grid:
     """Return a grid of the domain from a pair of columns and rows, or as it is."""
     if isinstance(given, Grid):

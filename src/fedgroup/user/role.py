@@ -88,6 +88,7 @@ def answer(
     method: Mapping[str, Any],
     charged: float,
     notes: Iterable[str],
+    lonlat: bool = False,
     **told: Any,
 ) -> Answer:
     """Return the answer that noisy totals stand for, of one round or, for evaluation, of several.
@@ -104,6 +105,8 @@ def answer(
         charged=charged,
         notes=(*notes, *first.notes),
         values=tuple(reading.value for reading in readings) if len(readings) > 1 else (),
+        range=query.one_range,
+        lonlat=lonlat,
         **method,
         **told,
     )
@@ -174,6 +177,7 @@ def expectation(
         errors=expect(query, scales=scales, noises=method["noises"], continuous=continuous),
         left=None if left is None else float(left),
         affordable=left is None or charge <= left,
+        bins=query.bins,
         **method,
         **told,
     )
