@@ -29,6 +29,7 @@ $(VENV)/.everything: $(VENV)/.created pyproject.toml
 
 docs: build  ## draw the README's pictures and write the command reference anew
 	$(BIN)/fedgroup demo --out docs/images > /dev/null
+	$(BIN)/python scripts/heat_map.py docs/images
 	$(BIN)/python -m fedgroup.cli.reference > docs/reference/cli.md
 
 site: build  ## docs/ as a site in build/site; fails on a link that leads nowhere

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fedgroup.cli.options import WHAT, WHERE, File, Name, RangeOptions, flag, option
+from fedgroup.cli.options import BINS, WHAT, File, Name, RangeOptions, flag, option
 from fedgroup.cli.parsing import parse_grid, parse_range, parse_time
 from fedgroup.errors import InvalidQuery
 
@@ -21,20 +21,18 @@ _OTHER = "other"
 class BinOptions:
     """The places of a map: a grid, H3 cells, districts or one range; and maybe steps of time and categories."""
 
-    grid: Annotated[Name, option(WHERE, "--grid", "cells that cover the domain, such as 64x64", "COLUMNSxROWS")] = None
-    h3: Annotated[int | None, option(WHERE, "--h3", "lon/lat: H3 cells of this resolution, 0 to 15", "N")] = None
-    districts: Annotated[File, option(WHERE, "--districts", "GeoJSON file with polygons that have names", "FILE")] = (
-        None
-    )
+    grid: Annotated[Name, option(BINS, "--grid", "cells that cover the domain, such as 64x64", "COLUMNSxROWS")] = None
+    h3: Annotated[int | None, option(BINS, "--h3", "lon/lat: H3 cells of this resolution, 0 to 15", "N")] = None
+    districts: Annotated[File, option(BINS, "--districts", "GeoJSON file with polygons that have names", "FILE")] = None
     district_names: Annotated[
-        Name, option(WHERE, "--district-names", "the property that has their names; default: name", "PROPERTY")
+        Name, option(BINS, "--district-names", "the property that has their names; default: name", "PROPERTY")
     ] = None
     every: Annotated[
-        Name, option(WHERE, "--every", "steps of time from --since to --until: 15min, 1h, 1d, 1w", "LENGTH")
+        Name, option(BINS, "--every", "steps of time from --since to --until: 15min, 1h, 1d, 1w", "LENGTH")
     ] = None
     by: Annotated[
         Name,
-        option(WHAT, "--by", "a bin for each of these values of a column; 'other' for the rest", "COLUMN=A,B,other"),
+        option(BINS, "--by", "a bin for each of these values of a column; 'other' for the rest", "COLUMN=A,B,other"),
     ] = None
 
 

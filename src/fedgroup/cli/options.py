@@ -17,6 +17,7 @@ PRIVACY = "Privacy"
 PROTECTED = "What is protected (the same in every question)"
 HOW = "How"
 COLUMNS = "Columns (found by their usual names)"
+BINS = "Bins: places, and maybe steps of time and categories"
 EVALUATION = 'Evaluation only: prints "private": false'
 
 
@@ -130,8 +131,7 @@ class ProtectionOptions:
         option(PROTECTED, "--max-records", "with --unit subject or owner: the most records one contributes", "K"),
     ] = None
     max_bins: Annotated[
-        int | None,
-        option(PROTECTED, "--max-bins", "with --unit subject: the most bins of a map one of the people counts in", "M"),
+        int | None, option(PROTECTED, "--max-bins", "for maps of people: the most bins that one counts in", "M")
     ] = None
 
 
