@@ -135,8 +135,10 @@ def audited(name: str, method: str = "dp", *, owners: int = 1, draws: int = 12_0
     both = (released(rows, kind, method, owners=owners, draws=draws, **settings) for rows in (unit, []))
     with_it, without = both
     moved = np.rint(with_it.mean(axis=0) - without.mean(axis=0))
-    event = [int(np.all(values[:, moved > 0] >= moved[moved > 0], axis=1).sum()) for values in (with_it, without)]
-    return audited_epsilon(*event, draws)
+    likely, unlikely = (
+        int(np.all(values[:, moved > 0] >= moved[moved > 0], axis=1).sum()) for values in (with_it, without)
+    )
+    return audited_epsilon(likely, unlikely, draws)
 
 
 @pytest.mark.parametrize("name", UNITS)

@@ -35,6 +35,7 @@ from fedgroup.cli.query import load_plan
 
 if TYPE_CHECKING:
     from fedgroup.federation.questions import MapDetails
+    from fedgroup.maps.private_map import PrivateMap
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def map_(
 ) -> None:
     """Count records or people, sum or average an attribute, in many bins at once; one epsilon pays for them all."""
     require_evaluate("--method exact", exact=asked.how.method == "exact", evaluate=evaluate)
-    _require_files(files)
+    require_files(files)
     index = indexed(asked.data, asked.evaluation)
     records = read_records(asked.data, asked.evaluation) if index is None else index.records
     bins = parse_bins(asked.bins, asked.where, lonlat=records.lonlat, texts=records.texts)
@@ -89,6 +90,11 @@ def map_(
             made = federation.map(kind=kind, epsilon=epsilon, **details)
         if made.charged:
             mention_caps(federation, asked.protection)
+    say_map(made, as_json=output.json, **written_to(made, files))
+
+
+def written_to(made: PrivateMap, files: FileOptions) -> dict[str, str | None]:
+    """Write a map to the files that were named, and return their names."""
     if files.out is not None:
         with working(f"writing {files.out}"):
             made.save(files.out)
@@ -97,10 +103,10 @@ def map_(
             from fedgroup.maps.pictures import save_picture
 
             save_picture(made, files.picture)
-    say_map(made, as_json=output.json, out=_name(files.out), picture=_name(files.picture))
+    return {"out": _name(files.out), "picture": _name(files.picture)}
 
 
-def _require_files(files: FileOptions) -> None:
+def require_files(files: FileOptions) -> None:
     """Refuse files that could not be written, before anything is spent on what should be in them."""
     if files.out is not None:
         from fedgroup.maps.files import require_writable_kind

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, LedgerUnavailable
@@ -26,10 +26,11 @@ from fedgroup.live.question import LiveQuestion, Released
 from fedgroup.live.settings import LiveSettings
 from fedgroup.live.tally import Tally
 from fedgroup.live.waves import Flow
+from fedgroup.maps.private_map import PrivateMap
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.privacy.release import scales_of
 from fedgroup.provider.settings import GroupingSettings
-from fedgroup.questions.answers import OwnersLeft
+from fedgroup.questions.answers import Answer, OwnersLeft
 from fedgroup.questions.methods import PRIVATE, Method, chosen, trust_in
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.said import as_invalid_query
@@ -37,6 +38,15 @@ from fedgroup.questions.sameness import same_question
 from fedgroup.space.places import require_on_map
 
 log = logging.getLogger("fedgroup.provider")
+
+
+class How(TypedDict, total=False):
+    """How a question is asked: in whose name, anew, of how many owners, and whether spoilt groups may pay again."""
+
+    by: str
+    fresh: bool
+    quorum: Quorum | None
+    may_rerun: Callable[[], bool]
 
 
 class AnswerStore(Protocol):
@@ -139,23 +149,25 @@ class LiveProvider:
             scales_of(query, self.settings.protection)
         return wire
 
-    async def ask(
-        self,
-        query: RangeQuery,
-        *,
-        method: str | None = None,
-        by: str = "",
-        fresh: bool = False,
-        quorum: Quorum | None = None,
-        may_rerun: Callable[[], bool] = lambda: True,
-        as_map: bool = False,
-    ) -> Released:
+    async def ask(self, query: RangeQuery, *, method: str | None = None, **how: Unpack[How]) -> Answer:
         """Return the answer of the owners that are here; the same again is free while nobody's data changed."""
+        released = await self._released(query, method=method, as_map=False, how=how)
+        assert isinstance(released, Answer)  # noqa: S101  of a range; maps are asked for below
+        return released
+
+    async def map(self, query: RangeQuery, *, method: str | None = None, **how: Unpack[How]) -> PrivateMap:
+        """Return the map of the owners that are here, likewise."""
+        released = await self._released(query, method=method, as_map=True, how=how)
+        assert isinstance(released, PrivateMap)  # noqa: S101  asked for as one
+        return released
+
+    async def _released(self, query: RangeQuery, *, method: str | None, as_map: bool, how: How) -> Released:
         async with self.question(query, method=method, as_map=as_map) as asked:
-            again = None if fresh else await asked.again()
+            again = None if how.get("fresh", False) else await asked.again()
             if again is not None:
                 return again
-            return await asked.ask(by=by, quorum=quorum, may_rerun=may_rerun)
+            may_rerun = how.get("may_rerun", lambda: True)
+            return await asked.ask(by=how.get("by", ""), quorum=how.get("quorum"), may_rerun=may_rerun)
 
     async def put(
         self, asked: LiveQuestion, attendance: Attendance, *, by: str, may_rerun: Callable[[], bool]

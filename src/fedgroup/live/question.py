@@ -154,9 +154,11 @@ class LiveQuestion:
             **attendance.counts(tally.heard),
         }
         totals = tally.totals(settings.protection)
+        public_map = settings.public_map
         if self.as_map:
-            return user.map_answer(self.query, totals, public_map=settings.public_map, **told)
-        return user.answer(self.query, [totals], **told)
+            protected = str(settings.protection)
+            return user.map_answer(self.query, totals, public_map=public_map, protection=protected, **told)
+        return user.answer(self.query, [totals], lonlat=public_map.lonlat, **told)
 
     @property
     def _told(self) -> dict[str, str]:

@@ -18,14 +18,7 @@ from fedgroup.questions.instants import When, as_instant
 from fedgroup.questions.kinds import KINDS, MEASURE, either, require_kind
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Circle, Grid, MultiPolygon, Polygon, PublicMap, Range, Rectangle
-from fedgroup.space.places import (
-    Districts,
-    Hexagons,
-    Places,
-    as_grid,
-    require_degrees,
-    require_on_map,
-)
+from fedgroup.space.places import Districts, Hexagons, Places, as_grid, require_degrees, require_on_map
 from fedgroup.space.ranges import range_from_geojson
 from fedgroup.space.shapes import as_districts, as_range
 

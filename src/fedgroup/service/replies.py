@@ -51,6 +51,7 @@ class MapShown(Told):
     high: list[float | None]
     half_width_all: float | None
     scales: dict[str, float]
+    protection: str = ""
 
     @classmethod
     def of(cls, question: Question) -> MapShown:
