@@ -46,7 +46,8 @@ def halves() -> Districts:
 def truth(here: Any, query: RangeQuery, names: Any = None) -> list[int]:
     chosen = here.owners if names is None else names
     (part,) = query.parts
-    return sum(total_units(here.owners[name].silo.records, query, MAP)[part] for name in chosen).tolist()
+    vectors = [total_units(here.owners[name].silo.records, query, MAP)[part] for name in chosen]
+    return np.sum(vectors, axis=0).tolist()
 
 
 def spent(here: Any) -> set[Epsilon]:
@@ -57,7 +58,7 @@ def spent(here: Any) -> set[Epsilon]:
 def test_a_map_is_the_sum_over_all_owners_and_costs_one_epsilon(method: str, city: Callable[..., Any]) -> None:
     async def story() -> None:
         async with city(6) as here:
-            made = await here.provider.ask(grid(), method=method, by="ann")
+            made = await here.provider.map(grid(), method=method, by="ann")
             assert isinstance(made, PrivateMap)
             assert made.values.tolist() == truth(here, grid())
             assert made.values.sum() == 240
@@ -75,7 +76,7 @@ def test_a_plan_with_owners_alone_answers_maps(mode: str, city: Callable[..., An
             await here.provider.regroup(GroupingSettings(), epsilon=Epsilon.of(20), grid=(2, 2), mode=mode)
             await here.add("late")
             await here.provider.desk.until_present(9, PATIENCE_S)
-            made = await here.provider.ask(grid())
+            made = await here.provider.map(grid())
             assert made.values.tolist() == truth(here, grid())
             assert (made.method, made.in_group, made.groups, made.heard) == ("fedgroup", mode, 3, 9)
 
@@ -87,7 +88,7 @@ def test_districts_are_counted_and_people_are_owners_without_subjects(kind: str,
     async def story() -> None:
         async with city(5) as here:
             query = RangeQuery(kind, halves(), PRECISE)
-            made = await here.provider.ask(query, method="mpc")
+            made = await here.provider.map(query, method="mpc")
             assert made.values.tolist() == truth(here, query)
             assert made.names() == ["west", "east"]
             if kind == "people":
@@ -100,15 +101,15 @@ def test_the_same_map_is_free_until_somebodys_data_changes(city: Callable[..., A
     async def story() -> None:
         async with city(3) as here:
             query = grid(epsilon=Epsilon.of(1))
-            first = await here.provider.ask(query, method="dp")
-            again = await here.provider.ask(query, method="dp")
+            first = await here.provider.map(query, method="dp")
+            again = await here.provider.map(query, method="dp")
             assert (again.stored, again.charged, again.bins) == (True, 0.0, 64)
             assert np.array_equal(again.values, first.values)
             assert np.array_equal(again.intervals, first.intervals)
             assert spent(here) == {Epsilon.of(1)}
             here.owners["owner-1"].silo.changes += 1
-            assert not (await here.provider.ask(query, method="dp")).stored
-            assert not (await here.provider.ask(grid(4, 16, epsilon=Epsilon.of(1)), method="dp")).stored
+            assert not (await here.provider.map(query, method="dp")).stored
+            assert not (await here.provider.map(grid(4, 16, epsilon=Epsilon.of(1)), method="dp")).stored
             assert spent(here) == {Epsilon.of(3)}
 
     asyncio.run(story())
@@ -118,10 +119,10 @@ def test_a_range_asked_for_as_a_map_is_one_bin(city: Callable[..., Any]) -> None
     async def story() -> None:
         async with city(3) as here:
             query = RangeQuery("count", Circle(5, 5, 3.2), PRECISE)
-            made = await here.provider.ask(query, method="dp", as_map=True)
+            made = await here.provider.map(query, method="dp")
             plain = await here.provider.ask(query, method="dp")
             assert (made.values.tolist(), plain.value) == ([here.true_count(query)], here.true_count(query))
-            assert (await here.provider.ask(query, method="dp", as_map=True)).stored
+            assert (await here.provider.map(query, method="dp")).stored
 
     asyncio.run(story())
 
@@ -131,7 +132,7 @@ def test_the_error_of_a_map_is_told_for_nothing(city: Callable[..., Any]) -> Non
         async with city(6) as here:
             async with here.provider.question(grid(epsilon=Epsilon.of(0.3)), method="dp") as asked:
                 errors = (await asked.expect(left=Epsilon.of(1))).errors
-            made = await here.provider.ask(grid(epsilon=Epsilon.of(0.3)), method="dp")
+            made = await here.provider.map(grid(epsilon=Epsilon.of(0.3)), method="dp")
             assert made.high[0] - made.values[0] == errors["count"].half_width
             assert made.half_width_all > errors["count"].half_width
             assert spent(here) == {Epsilon.of(0.3)}
@@ -155,7 +156,7 @@ def test_bad_bins_are_refused_before_anybody_is_asked(city: Callable[..., Any]) 
         async with city(2) as here:
             for asked, what in WRONG:
                 with pytest.raises(InvalidQuery, match=what):
-                    await here.provider.ask(asked(), method="dp")
+                    await here.provider.map(asked(), method="dp")
             assert spent(here) == {Epsilon(0)}
 
     asyncio.run(story())
@@ -177,7 +178,7 @@ def test_owners_refuse_bins_before_they_pay(
     async def story() -> None:
         async with city(2, **policy) as here:
             with pytest.raises(TooFewHeard) as refused:
-                await here.provider.ask(query, method="dp")
+                await here.provider.map(query, method="dp")
             assert (refused.value.refused, refused.value.charged) == ({reason: 2}, False)
             assert spent(here) == {Epsilon(0)}
 
@@ -188,7 +189,7 @@ def test_who_falls_silent_in_the_middle_is_in_no_bin(city: Callable[..., Any]) -
     async def story() -> None:
         async with city(6, dropouts=0.2, cap=1e4) as here:
             here.provider.settings.__dict__["cohort_size"] = 6
-            await here.provider.ask(grid(4, 4), method="cohorts")
+            await here.provider.map(grid(4, 4), method="cohorts")
             node = here.owners["owner-5"].node
             usual, fallen = node.prepare, []
 
@@ -199,7 +200,7 @@ def test_who_falls_silent_in_the_middle_is_in_no_bin(city: Callable[..., Any]) -
                 return usual(sender, message, **named) if not fallen else []
 
             node.prepare = falls_silent
-            made = await here.provider.ask(grid(), method="cohorts", fresh=True)
+            made = await here.provider.map(grid(), method="cohorts", fresh=True)
             heard = [name for name in here.owners if name != "owner-5"]
             assert made.values.tolist() == truth(here, grid(), heard)
             assert (made.heard, made.missing, made.epsilon) == (5, 1, 80.0)
@@ -239,7 +240,7 @@ def test_many_bins_are_asked_for_in_waves_and_no_vector_is_kept(by: str, city: C
                 return found
 
             desk.ask = noted
-            made = await here.provider.ask(grid(10, 10), method=by)
+            made = await here.provider.map(grid(10, 10), method=by)
             assert made.values.tolist() == truth(here, grid(10, 10))
             waves = [size for size, found in asked if any(isinstance(kept, Counted) for kept in found.said.values())]
             assert waves == [3, 3, 1]
@@ -247,7 +248,7 @@ def test_many_bins_are_asked_for_in_waves_and_no_vector_is_kept(by: str, city: C
                 hasattr(kept, "sums") or hasattr(kept, "words") for _, r in asked for kept in r.said.values()
             )
             assert spent(here) == {PRECISE}
-            again = await here.provider.ask(grid(10, 10), method=by)
+            again = await here.provider.map(grid(10, 10), method=by)
             assert again.stored
 
     asyncio.run(story())
@@ -259,7 +260,7 @@ def test_where_owners_are_cut_to_few_records_masked_words_have_half_the_bytes(ci
             lengths: list[int] = []
             for owner in here.owners.values():
                 owner.node._encode = lambda message: noted(message, lengths)
-            made = await here.provider.ask(grid(epsilon=MUCH), method="mpc")
+            made = await here.provider.map(grid(epsilon=MUCH), method="mpc")
             assert made.values.tolist() == truth(here, grid())
             assert lengths == [4 * 64] * 5
 
@@ -311,11 +312,11 @@ def test_the_largest_map_travels(city: Callable[..., Any]) -> None:
         async with city(4, cap=1e4) as here:
             query = grid(256, 256, epsilon=Epsilon.of(45))
             for by in ("dp", "mpc"):
-                made = await here.provider.ask(query, method=by)
+                made = await here.provider.map(query, method=by)
                 assert (made.heard, made.bins) == (4, 65_536)
                 assert np.abs(made.values - truth(here, query)).sum() <= 1
             await here.provider.regroup(GroupingSettings(), epsilon=Epsilon.of(5), grid=(2, 2), mode="trusted")
-            assert (await here.provider.ask(query)).heard == 4
+            assert (await here.provider.map(query)).heard == 4
 
     asyncio.run(story())
 

@@ -22,7 +22,7 @@ TERMS = MaskedTerms(100)
 
 
 def count(epsilon: float = 1.0, **more: object) -> RangeQuery:
-    return RangeQuery("count", GRID, Epsilon.of(epsilon), **more)  # type: ignore[arg-type]
+    return RangeQuery("count", GRID, Epsilon.of(epsilon), **more)
 
 
 def test_counts_of_owners_with_few_records_need_half_a_word() -> None:

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, LedgerUnavailable
@@ -26,10 +26,11 @@ from fedgroup.live.question import LiveQuestion, Released
 from fedgroup.live.settings import LiveSettings
 from fedgroup.live.tally import Tally
 from fedgroup.live.waves import Flow
+from fedgroup.maps.private_map import PrivateMap
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.privacy.release import scales_of
 from fedgroup.provider.settings import GroupingSettings
-from fedgroup.questions.answers import OwnersLeft
+from fedgroup.questions.answers import Answer, OwnersLeft
 from fedgroup.questions.methods import PRIVATE, Method, chosen, trust_in
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.said import as_invalid_query
@@ -53,6 +54,16 @@ class AnswerStore(Protocol):
     def keep_owners(self, certificates: Mapping[str, bytes]) -> None: ...
 
     def retire_owner(self, name: str) -> bool: ...
+
+
+class Asked(TypedDict, total=False):
+    """How a question is asked: by which method, by whom, anew, with how many owners, and whether again if spoilt."""
+
+    method: str | None
+    by: str
+    fresh: bool
+    quorum: Quorum | None
+    may_rerun: Callable[[], bool]
 
 
 class LiveProvider:
@@ -139,18 +150,31 @@ class LiveProvider:
             scales_of(query, self.settings.protection)
         return wire
 
-    async def ask(
+    async def ask(self, query: RangeQuery, **how: Unpack[Asked]) -> Answer:
+        """Return the answer of the owners that are here; the same again is free while nobody's data changed."""
+        if not query.is_range:
+            raise InvalidQuery("a question with many bins has a map for an answer")
+        answer = await self._released(query, as_map=False, **how)
+        assert isinstance(answer, Answer)  # noqa: S101  a range has one
+        return answer
+
+    async def map(self, query: RangeQuery, **how: Unpack[Asked]) -> PrivateMap:
+        """Return the map that the owners who are here make together, for one epsilon; it is given again likewise."""
+        made = await self._released(query, as_map=True, **how)
+        assert isinstance(made, PrivateMap)  # noqa: S101  asked for as one
+        return made
+
+    async def _released(
         self,
         query: RangeQuery,
         *,
+        as_map: bool,
         method: str | None = None,
         by: str = "",
         fresh: bool = False,
         quorum: Quorum | None = None,
         may_rerun: Callable[[], bool] = lambda: True,
-        as_map: bool = False,
     ) -> Released:
-        """Return the answer of the owners that are here; the same again is free while nobody's data changed."""
         async with self.question(query, method=method, as_map=as_map) as asked:
             again = None if fresh else await asked.again()
             if again is not None:
