@@ -46,8 +46,8 @@ def halves() -> Districts:
 def truth(here: Any, query: RangeQuery, names: Any = None) -> list[int]:
     chosen = here.owners if names is None else names
     (part,) = query.parts
-    exact = [total_units(here.owners[name].silo.records, query, MAP)[part] for name in chosen]
-    return np.sum(exact, axis=0).tolist()
+    vectors = [total_units(here.owners[name].silo.records, query, MAP)[part] for name in chosen]
+    return np.sum(vectors, axis=0).tolist()
 
 
 def spent(here: Any) -> set[Epsilon]:

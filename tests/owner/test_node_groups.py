@@ -45,8 +45,8 @@ def test_masked_answers_add_up_to_the_sum_with_enough_noise(
         assert owner.ledger.spent() == Epsilon(0)
     replies = [owners[p].only(Go(b"m" * 16, heard)) for p in heard]
     assert all(isinstance(reply, Masked) for reply in replies)
-    words = np.array([np.frombuffer(reply.words, dtype="<u8") for reply in replies])
-    sums = words.sum(axis=0, dtype=np.uint64).view(np.int64).tolist()
+    words = [np.frombuffer(reply.words, dtype="<u8") for reply in replies]
+    sums = np.sum(words, axis=0, dtype=np.uint64).view(np.int64).tolist()
     exact = {"count": sum(10 * p for p in heard), "sum": sum(100 * p for p in heard)}
     assert sums == [exact[part] for part in query.parts]
     assert all(owners[p].ledger.spent() == Epsilon.of(2000) for p in heard)

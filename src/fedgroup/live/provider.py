@@ -40,15 +40,6 @@ from fedgroup.space.places import require_on_map
 log = logging.getLogger("fedgroup.provider")
 
 
-class How(TypedDict, total=False):
-    """How a question is asked: in whose name, anew, of how many owners, and whether spoilt groups may pay again."""
-
-    by: str
-    fresh: bool
-    quorum: Quorum | None
-    may_rerun: Callable[[], bool]
-
-
 class AnswerStore(Protocol):
     """Answers kept for those who ask the same again."""
 
@@ -63,6 +54,16 @@ class AnswerStore(Protocol):
     def keep_owners(self, certificates: Mapping[str, bytes]) -> None: ...
 
     def retire_owner(self, name: str) -> bool: ...
+
+
+class Asked(TypedDict, total=False):
+    """How a question is asked: by which method, by whom, anew, with how many owners, and whether again if spoilt."""
+
+    method: str | None
+    by: str
+    fresh: bool
+    quorum: Quorum | None
+    may_rerun: Callable[[], bool]
 
 
 class LiveProvider:
@@ -149,25 +150,36 @@ class LiveProvider:
             scales_of(query, self.settings.protection)
         return wire
 
-    async def ask(self, query: RangeQuery, *, method: str | None = None, **how: Unpack[How]) -> Answer:
+    async def ask(self, query: RangeQuery, **how: Unpack[Asked]) -> Answer:
         """Return the answer of the owners that are here; the same again is free while nobody's data changed."""
-        released = await self._released(query, method=method, as_map=False, how=how)
-        assert isinstance(released, Answer)  # noqa: S101  of a range; maps are asked for below
-        return released
+        if not query.is_range:
+            raise InvalidQuery("a question with many bins has a map for an answer")
+        answer = await self._released(query, as_map=False, **how)
+        assert isinstance(answer, Answer)  # noqa: S101  a range has one
+        return answer
 
-    async def map(self, query: RangeQuery, *, method: str | None = None, **how: Unpack[How]) -> PrivateMap:
-        """Return the map of the owners that are here, likewise."""
-        released = await self._released(query, method=method, as_map=True, how=how)
-        assert isinstance(released, PrivateMap)  # noqa: S101  asked for as one
-        return released
+    async def map(self, query: RangeQuery, **how: Unpack[Asked]) -> PrivateMap:
+        """Return the map that the owners who are here make together, for one epsilon; it is given again likewise."""
+        made = await self._released(query, as_map=True, **how)
+        assert isinstance(made, PrivateMap)  # noqa: S101  asked for as one
+        return made
 
-    async def _released(self, query: RangeQuery, *, method: str | None, as_map: bool, how: How) -> Released:
+    async def _released(
+        self,
+        query: RangeQuery,
+        *,
+        as_map: bool,
+        method: str | None = None,
+        by: str = "",
+        fresh: bool = False,
+        quorum: Quorum | None = None,
+        may_rerun: Callable[[], bool] = lambda: True,
+    ) -> Released:
         async with self.question(query, method=method, as_map=as_map) as asked:
-            again = None if how.get("fresh", False) else await asked.again()
+            again = None if fresh else await asked.again()
             if again is not None:
                 return again
-            may_rerun = how.get("may_rerun", lambda: True)
-            return await asked.ask(by=how.get("by", ""), quorum=how.get("quorum"), may_rerun=may_rerun)
+            return await asked.ask(by=by, quorum=quorum, may_rerun=may_rerun)
 
     async def put(
         self, asked: LiveQuestion, attendance: Attendance, *, by: str, may_rerun: Callable[[], bool]

@@ -30,7 +30,8 @@ class LimitedBodies:
             return
         try:
             async with asyncio.timeout(self._most_seconds):
-                first = await self._whole(receive, most=MOST_MAP_BYTES if scope["path"] == MAPS else self._most_bytes)
+                most = MOST_MAP_BYTES if scope.get("path") == MAPS else self._most_bytes
+                first = await self._whole(receive, most=most)
         except TimeoutError:
             await problem_response(Problem("too-slow", "send the whole request at once"))(scope, receive, send)
         except Problem as problem:
