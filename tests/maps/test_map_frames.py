@@ -41,9 +41,11 @@ def test_a_map_is_geojson_to_whoever_asks() -> None:
     assert frame.geometry.area.tolist() == [50.0, 49.0]
 
 
-def test_looking_around_needs_folium_and_says_so() -> None:
-    with pytest.raises(fg.InvalidInput, match="pip install folium"):
-        some_map("hexagons").explore()
+def test_a_map_to_look_around_in_shows_every_place_with_its_value() -> None:
+    made = some_map("hexagons")
+    shown = made.explore(tiles=None).get_root().render()
+    assert all(name in shown for name in made.names())
+    assert shown.count('"value"') >= made.bins
 
 
 def test_an_absent_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

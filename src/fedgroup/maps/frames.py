@@ -67,7 +67,7 @@ def explore(made: PrivateMap, *, step: int | None, category: Value | None, **how
     from fedgroup.maps.pictures import seen
 
     geopandas = needed(_geopandas, "GeoPandas")
-    needed(_folium, "folium, which maps to look around in are made of (pip install folium)", extra=False)
+    needed(_folium, "folium")
     chosen = seen(made, step=step, category=category)
     columns = _names(made) | {"value": chosen.values, "low": chosen.low, "high": chosen.high}
     crs = WGS84 if made.public_map.lonlat else None
@@ -118,12 +118,12 @@ def _names(made: PrivateMap) -> dict[str, Array]:
             return {}
 
 
-def needed(load: Callable[[], Any], what: str, *, extra: bool = True) -> Any:
+def needed(load: Callable[[], Any], what: str) -> Any:
     """Return a package that is optional, or say which extra brings it."""
     try:
         return load()
     except ImportError:
-        raise InvalidInput(_EXTRA.format(what) if extra else f"this needs {what}") from None
+        raise InvalidInput(_EXTRA.format(what)) from None
 
 
 def _pandas() -> Any:
@@ -139,6 +139,6 @@ def _geopandas() -> Any:
 
 
 def _folium() -> Any:
-    import folium  # type: ignore[import-not-found]
+    import folium
 
     return folium
