@@ -62,17 +62,26 @@ def to_geodataframe(made: PrivateMap) -> Any:
     return geopandas.GeoDataFrame(frame, geometry=shapes, crs=WGS84 if made.public_map.lonlat else None)
 
 
-def explore(made: PrivateMap, *, step: int | None, category: Value | None, **how: Any) -> Any:
-    """Return a map to look around in: a shape and a value for every place."""
-    from fedgroup.maps.pictures import seen
+def explore(made: PrivateMap, *, step: int | None, category: Value | None, tiles: str | None) -> Any:
+    """Return a map to look around in: a shape and a value for every place; what noise may explain is grey."""
+    from fedgroup.maps.pictures import painted, seen
 
-    geopandas = needed(_geopandas, "GeoPandas")
-    needed(_folium, "folium")
-    chosen = seen(made, step=step, category=category)
+    folium = needed(_folium, "folium")
+    chosen, degrees = seen(made, step=step, category=category), made.public_map.lonlat
     columns = _names(made) | {"value": chosen.values, "low": chosen.low, "high": chosen.high}
-    crs = WGS84 if made.public_map.lonlat else None
-    frame = geopandas.GeoDataFrame(columns, geometry=made.geometries(), crs=crs)
-    return frame.explore(**{"column": "value"} | ({} if crs else {"tiles": None}) | how)
+    told = {name: _json_values(column) for name, column in columns.items()} | {"fill": painted(made, chosen)}
+    rows = [dict(zip(told, row, strict=True)) for row in zip(*told.values(), strict=True)]
+    shapes = (geometry_of(shape) for shape in made.geometries())
+    features = [{"type": "Feature", "properties": p, "geometry": g} for p, g in zip(rows, shapes, strict=True)]
+    west, south, east, north = made.public_map.domain.sides
+    shown = folium.Map(tiles=tiles if degrees else None, crs="EPSG3857" if degrees else "Simple")
+    shown.fit_bounds([(south, west), (north, east)])
+    folium.GeoJson(
+        {"type": "FeatureCollection", "features": features},
+        style_function=lambda feature: {"fillColor": feature["properties"]["fill"], "fillOpacity": 0.7, "weight": 0.3},
+        tooltip=folium.GeoJsonTooltip(list(columns)),
+    ).add_to(shown)
+    return shown
 
 
 def feature_collection(made: PrivateMap) -> dict[str, Any]:

@@ -221,6 +221,15 @@ def _colours(made: PrivateMap, shown: Seen) -> tuple[Any, Any]:
     return colormaps["YlOrRd"], PowerNorm(0.5, vmin=0, vmax=top or 1.0)
 
 
+def painted(made: PrivateMap, shown: Seen) -> list[str]:
+    """Return the colour of every place, as browsers write it."""
+    from matplotlib.colors import to_hex
+
+    colours, norm = _colours(made, shown)
+    faces = colours(norm(np.nan_to_num(shown.values.astype(float))))
+    return [_UNSURE if one else to_hex(face) for face, one in zip(faces, shown.unsure, strict=True)]
+
+
 def _title(made: PrivateMap, shown: Seen, *, step: int | None, category: Value | None) -> str:
     chosen = []
     over = [

@@ -145,11 +145,16 @@ class PrivateMap(Told):
 
         return plot(self, ax, step=step, category=category)
 
-    def explore(self, *, step: int | None = None, category: Value | None = None, **how: Any) -> Any:
-        """Return a map to look around in, in a notebook; it needs folium, and takes what GeoPandas' `explore` takes."""
+    def explore(
+        self, *, step: int | None = None, category: Value | None = None, tiles: str | None = "OpenStreetMap"
+    ) -> Any:
+        """Return a folium map to look around in, in a notebook or a browser (`save("map.html")`).
+
+        The browser fetches `tiles` of the place from outside, and folium's scripts; None: no tiles.
+        """
         from fedgroup.maps.frames import explore
 
-        return explore(self, step=step, category=category, **how)
+        return explore(self, step=step, category=category, tiles=tiles)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the map as .gpkg, .parquet (GeoParquet), .geojson or .csv, with all that is told about it."""
