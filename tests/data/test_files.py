@@ -68,8 +68,8 @@ def test_only_the_asked_attributes_are_kept(tmp_path: Path) -> None:
     assert list(read(path, attributes=[]).attributes) == []
     with pytest.raises(InvalidInput, match="no column 'c'"):
         read(path, attributes=["c"])
-    with pytest.raises(InvalidInput, match="column name has values that are not numbers"):
-        read(path, attributes=["name"])
+    assert list(read(path, attributes=["name"]).texts) == ["name"]
+    assert (list(read(path).attributes), read(path).texts["name"].values) == (["a", "b"], ("p", "q"))
 
 
 def test_columns_can_be_named(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from fedgroup.epsilon import NOTHING
 from fedgroup.evaluation.truth import clipped_value, exact_graph, exact_vectors, true_value
 from fedgroup.owner.records import Records
+from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, PublicMap, Rectangle
 
@@ -38,7 +39,11 @@ RECORDS = Records(
 def test_the_clipped_value_is_what_noise_is_added_to(
     kind: Any, measure: Measure | None, most: int | None, value: float
 ) -> None:
-    assert clipped_value(RECORDS, RangeQuery(kind, ALL, NOTHING, measure), MAP, most=most) == value
+    assert clipped_value(RECORDS, RangeQuery(kind, ALL, NOTHING, measure), MAP, _cut(most)) == value
+
+
+def _cut(most: int | None) -> Protection:
+    return Protection() if most is None else Protection(unit="owner", max_records=most)
 
 
 @pytest.mark.parametrize(("kind", "value"), [("count", 4), ("sum", 49.26), ("avg", 49.26 / 3)])
@@ -49,7 +54,7 @@ def test_the_true_value_is_that_of_the_data_with_nothing_cut_or_rounded(kind: An
 
 def test_the_mean_of_nothing_is_no_value() -> None:
     query = RangeQuery("avg", Circle(8, 8, 0.5), NOTHING, Measure("fare", 10))
-    assert true_value(RECORDS, query, MAP) is clipped_value(RECORDS, query, MAP, most=None) is None
+    assert true_value(RECORDS, query, MAP) is clipped_value(RECORDS, query, MAP, Protection()) is None
 
 
 def test_exact_vectors_count_each_owners_contributing_records() -> None:

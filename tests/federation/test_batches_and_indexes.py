@@ -19,7 +19,7 @@ def city() -> fg.Records:
 
 
 def index_of(records: fg.Records) -> RecordIndex:
-    return RecordIndex.build(records, fg.Federation(records).map, snapshot=records.snapshot)
+    return RecordIndex.build(records, fg.Federation(records).public_map, snapshot=records.snapshot)
 
 
 @pytest.mark.parametrize("details", [{}, {"method": "cohorts"}, {"method": "mpc"}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import fedgroup as fg
 from fedgroup.epsilon import Epsilon
+from fedgroup.owner import role
 from fedgroup.owner.role import DataOwners
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
 from fedgroup.privacy.release import scale_of_noise
@@ -159,14 +161,40 @@ def test_answers_tell_how_many_noises_they_hold() -> None:
     assert asked.count(ALL, epsilon=0.1).noises == 60
 
 
-def test_no_mask_hides_two_answers_in_one_process(monkeypatch: pytest.MonkeyPatch):
-    """Were a round's id used again, the difference of two masked values would be that of two noises: small."""
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """All words that members of masked groups send, an array for each round."""
     heard: list[Any] = []
     usual = DataOwners._masked
-    monkeypatch.setattr(DataOwners, "_masked", lambda *given: heard.append(found := usual(*given)) or found)
+
+    def listening(*given: Any) -> Any:
+        found = usual(*given)
+        words = np.concatenate(list(found.chunks), axis=1)
+        heard.append(words)
+        return replace(found, chunks=[words])
+
+    monkeypatch.setattr(DataOwners, "_masked", listening)
+    return heard
+
+
+def least_gap(words: Any) -> int:
+    """The least difference of any two words of a member, modulo 2^64: values and noise are small, masks are not."""
+    ordered = np.sort(words, axis=1)
+    gaps = np.diff(ordered, axis=1, append=ordered[:, :1])
+    return int(gaps.min())
+
+
+def test_no_mask_hides_two_answers_in_one_process(sent: list[Any]):
+    """Were a round's id used again, the difference of two masked values would be that of two noises: small."""
     asked = federation(30)
     for _ in range(2):
         asked.count(ALL, epsilon=1, method="mpc", fresh=True)
-    first, second = (answers.values[:, 0] for answers in heard)
-    gap = (first - second).astype(np.int64)  # by chance, small with a probability of 30 * 2^-43
-    assert np.abs(gap).min() > 1 << 20
+    assert least_gap(np.concatenate(sent, axis=1)) > 1 << 20  # by chance, less with a probability of 30 * 2^-43
+
+
+@pytest.mark.parametrize("chunk", [1 << 22, 64])
+def test_no_mask_hides_two_bins_of_a_map(sent: list[Any], monkeypatch: pytest.MonkeyPatch, chunk: int):
+    monkeypatch.setattr(role, "_WORDS_AT_ONCE", chunk)  # few words at once: a map goes in many chunks
+    made = federation(30).map(grid=(8, 8), epsilon=1, method="mpc")
+    assert (sent[0].shape, made.values.shape) == ((30, 64), (64,))
+    assert least_gap(sent[0]) > 1 << 20  # by chance, less with a probability of 30 * 64 * 2^-43

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from scipy import stats
@@ -51,3 +52,38 @@ def two_sample_p(first: np.ndarray, second: np.ndarray, scale: Fraction) -> floa
     )
     table = table[:, table.sum(axis=0) >= 100]  # few would make the test falter more often than it says
     return float(stats.chi2_contingency(table).pvalue)
+
+
+@lru_cache(maxsize=8)
+def cumulative_of_shape(scale: Fraction, shape: Fraction) -> np.ndarray:
+    """P(X <= d) for d = -m, ..., m-1, m above 20 scales, of the law with characteristic function phi^shape."""
+    size = 2 ** max(8, math.ceil(math.log2(40 * scale)))
+    bend = math.exp(-1 / scale) * (2 * np.sin(math.pi * np.arange(size // 2 + 1) / size) / math.expm1(-1 / scale)) ** 2
+    return np.cumsum(np.fft.fftshift(np.fft.irfft((1 + bend) ** -float(shape), size)))
+
+
+def p_value_of_shape(draws: np.ndarray, scale: Fraction, shape: Fraction) -> float:
+    """The chi-square p-value of the draws; bins reach from the middle out to where ten draws are left."""
+    below = cumulative_of_shape(scale, shape)
+    tails = np.geomspace(10 / len(draws), 0.5, 80)
+    ends = np.unique(np.searchsorted(below, np.concatenate([tails, 1 - tails])))
+    expected = np.diff(np.concatenate([[0.0], below[ends], [1.0]])) * len(draws)
+    observed = np.bincount(np.searchsorted(ends - len(below) // 2, draws), minlength=len(expected))
+    kept = expected >= 5
+    observed, expected = (
+        np.append(observed[kept], observed[~kept].sum()),
+        np.append(expected[kept], expected[~kept].sum()),
+    )
+    solid = expected > 1e-3
+    assert not observed[~solid].any()
+    return float(stats.chisquare(observed[solid], expected[solid], sum_check=False).pvalue)
+
+
+def audited_epsilon(likely: int, unlikely: int, draws: int) -> float:
+    """A lower bound of the epsilon of a mechanism that was in an event so often of two neighbours' so many draws each.
+
+    Clopper-Pearson on both sides: it exceeds the true epsilon with a chance of `FALSE_ALARM`.
+    """
+    low = stats.beta.ppf(FALSE_ALARM / 2, likely, draws - likely + 1)
+    high = stats.beta.ppf(1 - FALSE_ALARM / 2, unlikely + 1, draws - unlikely)
+    return math.log(low / high)

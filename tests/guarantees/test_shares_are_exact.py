@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 import pytest
-from laws import FALSE_ALARM, chi_square_p
+from laws import FALSE_ALARM, chi_square_p, p_value_of_shape
 from scipy import stats
 
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
@@ -21,31 +20,6 @@ PARTS = [1, 2, 5, 44, 1_000]
 
 def shares_that_take_a_moment(scale: Fraction, parts: int) -> int:
     return 2_000_000 if scale <= 512 or parts >= 1_000 else 100_000 * min(parts, 10)
-
-
-@lru_cache(maxsize=8)
-def cumulative_of_shape(scale: Fraction, shape: Fraction) -> np.ndarray:
-    """P(X <= d) for d = -m, ..., m-1, m above 20 scales, of the law with characteristic function phi^shape."""
-    size = 2 ** max(8, math.ceil(math.log2(40 * scale)))
-    bend = math.exp(-1 / scale) * (2 * np.sin(math.pi * np.arange(size // 2 + 1) / size) / math.expm1(-1 / scale)) ** 2
-    return np.cumsum(np.fft.fftshift(np.fft.irfft((1 + bend) ** -float(shape), size)))
-
-
-def p_value_of_shape(draws: np.ndarray, scale: Fraction, shape: Fraction) -> float:
-    """The chi-square p-value of the draws; bins reach from the middle out to where ten draws are left."""
-    below = cumulative_of_shape(scale, shape)
-    tails = np.geomspace(10 / len(draws), 0.5, 80)
-    ends = np.unique(np.searchsorted(below, np.concatenate([tails, 1 - tails])))
-    expected = np.diff(np.concatenate([[0.0], below[ends], [1.0]])) * len(draws)
-    observed = np.bincount(np.searchsorted(ends - len(below) // 2, draws), minlength=len(expected))
-    kept = expected >= 5
-    observed, expected = (
-        np.append(observed[kept], observed[~kept].sum()),
-        np.append(expected[kept], expected[~kept].sum()),
-    )
-    solid = expected > 1e-3
-    assert not observed[~solid].any()
-    return float(stats.chisquare(observed[solid], expected[solid], sum_check=False).pvalue)
 
 
 def largest_log_ratio(scale: Fraction, shape: float) -> float:

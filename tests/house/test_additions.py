@@ -112,8 +112,8 @@ assert "density" in Policy().kinds
 from fedgroup.live.samples import owner_text
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.questions.said import question_of, some_epsilon
-query = question_of("density", circle, some_epsilon(1), {{}}, federation.map)
-assert WireQuery.of(query).read() == query
+query = question_of("density", circle, some_epsilon(1), {{}}, federation.public_map)
+assert WireQuery.of(query).read(federation.public_map.domain) == query
 print(answer.kind)
 """,
     )

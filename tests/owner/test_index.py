@@ -66,11 +66,11 @@ LATTICE_INDEX = RecordIndex.build(LATTICE, PLANE)
 def agrees(found: RecordIndex, records: Records, query: RangeQuery) -> bool:
     """Tell whether the index finds what looking at every record finds."""
     exact = partial_answers(records, query, found.public_map)
-    code, units = found.partials(query)
-    sums = {part: sum_by(code, values, len(records.owners)) for part, values in units.items()}
-    totals = {part: int(values.sum()) for part, values in exact.items()}
+    partials = found.partials(query)
+    sums = {part: sum_by(partials.code, values, len(records.owners)) for part, values in partials.units.items()}
+    totals = {part: [values.sum()] for part, values in exact.items()}
     return (
-        found.totals(query) == totals
+        {part: values.tolist() for part, values in found.totals(query).items()} == totals
         and list(sums) == list(exact)
         and all(np.array_equal(sums[part], exact[part]) for part in exact)
     )

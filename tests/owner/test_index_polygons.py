@@ -65,7 +65,8 @@ def inside(polygons: Sequence[Polygon], x: np.ndarray, y: np.ndarray) -> np.ndar
 
 
 def counts(name: str, asked: Polygon | MultiPolygon) -> list[int]:
-    code, units = INDEXES[name].partials(RangeQuery("count", asked, NOTHING))
+    found = INDEXES[name].partials(RangeQuery("count", asked, NOTHING))
+    code, units = found.code, found.units
     return sum_by(code, units["count"], OWNERS).tolist()
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,57 +12,110 @@ from hypothesis import strategies as st
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.owner.counting import contributing, count_vectors, partial_answers
+from fedgroup.evaluation.truth import exact_totals
 from fedgroup.owner.records import Records
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, Grid, PublicMap
+from fedgroup.space.places import Places
 
 MAP = PublicMap(Box(0, 0, 10, 10))
 GRID = Grid(MAP.domain, 3, 3)
-record = st.tuples(st.integers(0, 3), st.floats(-1, 11), st.floats(-1, 11), st.floats(-90, 90))
-tables = st.lists(record, min_size=1, max_size=25)
-protections = st.sampled_from(
-    [("add-remove", "record"), ("replace", "record"), ("add-remove", "owner"), ("replace", "owner")]
+record = st.tuples(
+    st.integers(0, 3), st.floats(-1, 11), st.floats(-1, 11), st.floats(-90, 90), st.sampled_from(("a", "b"))
 )
+Table = list[tuple[int, float, float, float, str]]
+tables = st.lists(record, min_size=1, max_size=25)
+PROTECTIONS = [
+    Protection(neighbours, unit, None if unit == "record" else 2, most, subjects)
+    for neighbours in ("add-remove", "replace")
+    for unit, most, subjects in (
+        ("record", None, False), ("record", None, True), ("subject", 2, True), ("subject", 2, False),
+        ("owner", 2, False), ("owner", None, True),
+    )
+]  # fmt: skip
+ONE, MANY = Circle(5, 5, 4), Grid(MAP.domain, 3, 3)
 
 
-def results(table: list[tuple[int, float, float, float]], measure: Measure, most: int | None) -> dict[str, np.ndarray]:
-    owner, x, y, fare = (list(column) for column in zip(*table, strict=True)) if table else ([], [], [], [])
-    records = Records(owner=np.array(owner, dtype=int), x=x, y=y, attributes={"fare": fare}, owners=range(5))
-    kept = contributing(records, MAP, most=most)
-    query = RangeQuery("avg", Circle(5, 5, 4), Epsilon.of(1), measure)
-    return partial_answers(kept, query, MAP) | {"histogram": count_vectors(kept, GRID, MAP)}
+def parts(table: Table, query: RangeQuery, protection: Protection) -> Mapping[str, Any]:
+    """What noise is added to: the exact answer over all bins, after the cuts."""
+    columns = [list(column) for column in zip(*table, strict=True)] if table else [[] for _ in range(5)]
+    owner, x, y, fare, car = columns
+    subject = np.array(car, dtype=object) if protection.subjects else None
+    records = Records(
+        owner=np.array(owner, dtype=int), x=x, y=y, attributes={"fare": fare}, owners=range(5), subject=subject
+    )
+    return exact_totals(records, query, MAP, protection).parts
 
 
-@given(tables, tables, protections, st.booleans(), st.data())
-def test_neighbours_differ_by_at_most_the_sensitivity(table, other, how, signed, data) -> None:
-    protection = Protection(*how, max_records=2 if how[1] == "owner" else None)
-    measure = Measure("fare", 50, signed, 0.5)
+def neighbour_of(table: Table, other: Table, protection: Protection, at: int) -> Table:
+    """The table without one unit, or with another unit in its stead."""
+    owner, car = table[at][0], table[at][4]
     if protection.unit == "record":
-        at = data.draw(st.integers(0, len(table) - 1))
-        neighbour = table[:at] + table[at + 1 :] + ([other[0]] if protection.neighbours == "replace" else [])
-    else:
-        mine = [(0, *row[1:]) for row in other] if protection.neighbours == "replace" else []
-        neighbour = [row for row in table if row[0] != 0] + mine
-    before, after = (results(t, measure, protection.max_records) for t in (table, neighbour))
-    assert np.abs(before["histogram"] - after["histogram"]).sum() <= protection.of_histogram()
-    assert abs(before["count"].sum() - after["count"].sum()) <= protection.of_count()
-    assert abs(before["sum"].sum() - after["sum"].sum()) <= protection.of_sum(measure)
+        return table[:at] + table[at + 1 :] + ([other[0]] if protection.neighbours == "replace" else [])
+    by_car = protection.unit == "subject" and protection.subjects
+    rest = [row for row in table if not (row[0] == owner and (row[4] == car or not by_car))]
+    mine = [(owner, *row[1:4], car if by_car else row[4]) for row in other]
+    return rest + (mine if protection.neighbours == "replace" else [])
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
+@given(table=tables, other=tables, signed=st.booleans(), data=st.data())
+def test_neighbours_differ_by_at_most_the_sensitivity(protection, table, other, signed, data) -> None:
+    neighbour = neighbour_of(table, other, protection, data.draw(st.integers(0, len(table) - 1)))
+    for places in (ONE, MANY):
+        for kind in ("avg", "people"):
+            measure = Measure("fare", 50, signed, 0.5) if kind == "avg" else None
+            query = RangeQuery(kind, places, Epsilon.of(1), measure)
+            before, after = (parts(each, query, protection) for each in (table, neighbour))
+            for part in query.parts:
+                assert np.abs(before[part] - after[part]).sum() <= protection.of(part, query)
+
+
+@given(table=tables, other=tables, data=st.data())
+def test_the_vectors_of_owners_differ_by_at_most_the_sensitivity_of_a_histogram(table, other, data) -> None:
+    protection = data.draw(st.sampled_from(PROTECTIONS))
+    neighbour = neighbour_of(table, other, protection, data.draw(st.integers(0, len(table) - 1)))
+    query = RangeQuery("count", GRID, Epsilon.of(1))
+    before, after = (parts(each, query, protection)["count"] for each in (table, neighbour))
+    assert np.abs(before - after).sum() <= protection.of_histogram() == protection.of("count", query)
+
+
+def of(protection: Protection, kind: str, places: Places, measure: Measure | None = None) -> int:
+    query = RangeQuery(kind, places, Epsilon.of(1), measure)
+    return protection.of(query.parts[0], query)
 
 
 def test_the_table_of_the_specification_holds() -> None:
     plain, signed = Measure("fare", 50, resolution=1), Measure("fare", 50, signed=True, resolution=1)
     add, replace = Protection("add-remove"), Protection("replace")
     assert (add.of_histogram(), replace.of_histogram()) == (1, 2)
-    assert (add.of_count(), replace.of_count()) == (1, 1)
-    assert (add.of_sum(plain), replace.of_sum(plain)) == (50, 50)
-    assert (add.of_sum(signed), replace.of_sum(signed)) == (50, 100)
+    assert (of(add, "count", ONE), of(replace, "count", ONE)) == (1, 1)
+    assert (of(add, "count", MANY), of(replace, "count", MANY)) == (1, 2)
+    assert (of(add, "people", ONE), of(replace, "people", MANY)) == (1, 2)
+    assert (of(add, "sum", ONE, plain), of(replace, "sum", ONE, plain), of(replace, "sum", MANY, plain)) == (
+        50,
+        50,
+        100,
+    )
+    assert (of(add, "sum", ONE, signed), of(replace, "sum", ONE, signed)) == (50, 100)
 
 
 def test_protecting_an_owner_multiplies_by_its_most_records() -> None:
-    owner = Protection("replace", "owner", 7)
-    assert (owner.of_histogram(), owner.of_count(), owner.of_sum(Measure("fare", 3, resolution=1))) == (14, 7, 21)
+    owner, fare = Protection("replace", "owner", 7), Measure("fare", 3, resolution=1)
+    assert (owner.of_histogram(), of(owner, "count", ONE), of(owner, "sum", ONE, fare)) == (14, 7, 21)
+
+
+def test_a_subject_moves_people_by_its_bins_and_records_by_its_records() -> None:
+    subject = Protection("add-remove", "subject", 7, 3, subjects=True)
+    assert [of(subject, kind, places) for kind in ("count", "people") for places in (ONE, MANY)] == [7, 7, 1, 3]
+    owner = Protection("add-remove", "owner", 7, subjects=True)
+    assert [of(owner, "people", places) for places in (ONE, MANY)] == [7, 7]  # each of its records may be a car
+
+
+def test_a_map_of_people_needs_a_bound_on_the_bins_of_one() -> None:
+    with pytest.raises(InvalidInput, match="max_bins"):
+        of(Protection("add-remove", "subject", 7, subjects=True), "people", MANY)
 
 
 @pytest.mark.parametrize(

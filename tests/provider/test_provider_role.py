@@ -49,9 +49,9 @@ def test_limits_hold_for_topcell_groups() -> None:
 
 
 def test_groups_answers_are_added_up() -> None:
-    answers = NoisyAnswers({"count": 6}, {"count": Fraction(1)}, continuous=False, noises=3, heard=7)
+    answers = NoisyAnswers({"count": np.array([6, 4])}, {"count": Fraction(1)}, continuous=False, noises=3, heard=7)
     totals = Provider().combine(answers)
-    assert (totals.parts["count"], totals.noises, totals.heard) == (6, 3, 7)
+    assert (totals.parts["count"].tolist(), totals.noises, totals.heard) == ([6, 4], 3, 7)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_members_together_send_what_the_vectorised_path_computes(members):
     for position in range(members):
         near = np.concatenate([second[first == position], first[second == position]]).tolist()
         one = Member(KEYS[position], position, roster=ROSTER[:members], neighbours=near)
-        sent += one.answer(CONTEXT, int(values[position]))
+        sent += one.answer(CONTEXT, [int(values[position])])
     expected = masked(values, first, second, pair_masks(agreed_secrets(KEYS, first, second), CONTEXT))
     assert np.array_equal(np.frombuffer(sent, dtype="<u8"), expected)
     assert sums_of_masked(expected, labels, 1)[0] == values.sum()
@@ -41,36 +41,36 @@ def test_members_together_send_what_the_vectorised_path_computes(members):
 
 def test_an_owner_alone_sends_its_value_as_it_is():
     alone = Member(KEYS[0], 0, roster=ROSTER[:1], neighbours=[])
-    assert alone.answer(CONTEXT, -5) == (-5).to_bytes(8, "little", signed=True)
+    assert alone.answer(CONTEXT, [-5]) == (-5).to_bytes(8, "little", signed=True)
 
 
 def test_a_repeat_gets_the_same_bytes():
     one = member()
-    sent = one.answer(CONTEXT, 7)
-    assert one.answer(CONTEXT, 7) == sent
-    assert one.answer(OTHER_CONTEXT, 7) != sent
-    assert dict(one.answered) == {CONTEXT: sent, OTHER_CONTEXT: one.answer(OTHER_CONTEXT, 7)}
+    sent = one.answer(CONTEXT, [7])
+    assert one.answer(CONTEXT, [7]) == sent
+    assert one.answer(OTHER_CONTEXT, [7]) != sent
+    assert dict(one.answered) == {CONTEXT: sent, OTHER_CONTEXT: one.answer(OTHER_CONTEXT, [7])}
 
 
 def test_another_value_for_an_answered_round_is_refused():
     one = member()
-    sent = one.answer(CONTEXT, 7)
+    sent = one.answer(CONTEXT, [7])
     with pytest.raises(ProtocolViolation):
-        one.answer(CONTEXT, 8)
+        one.answer(CONTEXT, [8])
     assert one.answered[CONTEXT] == sent
 
 
 def test_the_record_outlives_the_member():
-    sent = member().answer(CONTEXT, 7)
+    sent = member().answer(CONTEXT, [7])
     reborn = member(answered={CONTEXT: sent})
-    assert reborn.answer(CONTEXT, 7) == sent
+    assert reborn.answer(CONTEXT, [7]) == sent
     with pytest.raises(ProtocolViolation):
-        reborn.answer(CONTEXT, 8)
+        reborn.answer(CONTEXT, [8])
 
 
 def test_nothing_but_what_is_on_record_leaves_for_a_recorded_round():
     with pytest.raises(ProtocolViolation):
-        member(answered={CONTEXT: bytes(8)}).answer(CONTEXT, 7)
+        member(answered={CONTEXT: bytes(8)}).answer(CONTEXT, [7])
 
 
 def test_the_record_cannot_be_changed_from_outside():
@@ -84,7 +84,7 @@ def test_of_threads_that_answer_one_round_at_once_one_value_wins():
 
     def outcome(value: int) -> bytes | None:
         try:
-            return one.answer(CONTEXT, value)
+            return one.answer(CONTEXT, [value])
         except ProtocolViolation:
             return None
 
@@ -120,9 +120,9 @@ def test_a_position_outside_the_roster_is_a_violation(position):
 @pytest.mark.parametrize(
     "bad",
     [
-        lambda: member().answer(CONTEXT, 2**63),
-        lambda: member().answer(CONTEXT, -(2**63) - 1),
-        lambda: member().answer(b"short", 1),
+        lambda: member().answer(CONTEXT, [2**63]),
+        lambda: member().answer(CONTEXT, [-(2**63) - 1]),
+        lambda: member().answer(b"short", [1]),
         lambda: member(answered={b"short": bytes(8)}),
         lambda: member(answered={CONTEXT: bytes(9)}),
     ],
@@ -134,9 +134,18 @@ def test_values_contexts_and_records_of_the_wrong_size_are_invalid(bad):
 
 def test_a_refused_value_is_not_told():
     with pytest.raises(InvalidInput) as caught:
-        member().answer(CONTEXT, 2**70 + 12345)
+        member().answer(CONTEXT, [2**70 + 12345])
     assert str(2**70 + 12345) not in str(caught.value)
 
 
 def test_a_member_prints_nothing_private():
     assert repr(member()) == "Member(<private>)"
+
+
+def test_vectors_add_up_and_no_word_is_masked_like_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedgroup.secure.member._WORDS_AT_ONCE", 4)  # masks are made some words after the other
+    values = np.arange(3 * 11).reshape(3, 11) - 20
+    sent = np.array([np.frombuffer(member(at).answer(CONTEXT, row), "<u8") for at, row in enumerate(values)])
+    assert np.array_equal(sent.sum(axis=0, dtype=np.uint64).view(np.int64), values.sum(axis=0))
+    gaps = np.diff(np.sort(sent, axis=1), axis=1)
+    assert gaps.min() > 1 << 20  # by chance, less with a probability of 3 * 11 * 2^-43

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from fedgroup.epsilon import Epsilon
@@ -17,7 +18,8 @@ FARE = Measure("fare", 50, resolution=0.01)
 
 
 def totals(noises: float = 1, **parts: int) -> NoisyTotals:
-    return NoisyTotals(parts, dict.fromkeys(parts, Fraction(10, 3)), continuous=False, noises=noises, heard=1)
+    sums = {part: np.array([total]) for part, total in parts.items()}
+    return NoisyTotals(sums, dict.fromkeys(parts, Fraction(10, 3)), continuous=False, noises=noises, heard=1)
 
 
 def test_a_count_is_whole_and_so_is_its_interval() -> None:

@@ -1,4 +1,4 @@
-"""`fedgroup count`, `sum`, `avg`: a command for every kind of question."""
+"""`fedgroup count`, `people`, `sum`, `avg`: a command for every kind of question."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _details(question: QueryOptions, measure: dict[str, Any]) -> Details:
     where, how, trial = question.where, question.how, question.trial
     details: Details = {
         "method": how.method,
-        "plan": _plan(how.plan),
+        "plan": load_plan(how.plan),
         "in_group": how.in_group,
         "cohort_size": how.cohort_size,
         "colluders": how.colluders,
@@ -75,7 +75,8 @@ def _details(question: QueryOptions, measure: dict[str, Any]) -> Details:
     return details
 
 
-def _plan(path: Path | None) -> Plan | None:
+def load_plan(path: Path | None) -> Plan | None:
+    """Return the plan in a file, if one was named."""
     if path is None:
         return None
     from fedgroup.data.plans import Plan

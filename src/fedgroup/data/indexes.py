@@ -19,15 +19,22 @@ import pyarrow.parquet as pq
 from fedgroup.errors import InvalidInput
 from fedgroup.owner.identity import OwnerIds
 from fedgroup.owner.index import MOST_CELLS, RecordIndex
-from fedgroup.owner.records import Records
+from fedgroup.owner.records import Records, Texts
 from fedgroup.space import Box, PublicMap
 
 Array = npt.NDArray[Any]
 
 HEADER = "index.json"
 _FORMAT = "fedgroup index"
-_VERSION = 1
-_KINDS: dict[str, Any] = {"x": np.float64, "y": np.float64, "code": np.int32, "time": np.int64, "offsets": np.int64}
+_VERSION = 2
+_KINDS: dict[str, Any] = {
+    "code": np.int32,
+    "subject": np.int32,
+    "text": np.int32,
+    "time": np.int64,
+    "offsets": np.int64,
+}
+"""The types of columns; all others hold numbers with fractions."""
 
 
 def save_index(index: RecordIndex, path: str | os.PathLike[str]) -> None:
@@ -60,6 +67,9 @@ def _columns(index: RecordIndex) -> dict[str, Array]:
     columns: dict[str, Array] = {"x": table.x, "y": table.y, "code": table.code, "offsets": index.offsets}
     if table.time is not None:
         columns["time"] = table.time
+    if table.subject is not None:
+        columns["subject"] = table.subject
+    columns |= {f"text-{at}": column.codes for at, column in enumerate(table.texts.values())}
     return columns | {f"attribute-{at}": column for at, column in enumerate(table.attributes.values())}
 
 
@@ -74,6 +84,8 @@ def _header(index: RecordIndex) -> dict[str, Any]:
         "listed": index.records.listed,
         "attributes": list(index.records.attributes),
         "time": index.records.time is not None,
+        "subject": index.records.subject is not None,
+        "texts": {name: list(column.values) for name, column in index.records.texts.items()},
         "columns": index.columns,
         "rows": index.rows,
         "most": index.most,
@@ -142,6 +154,11 @@ def _loaded(folder: Path, header: Mapping[str, Any]) -> RecordIndex:
         domain=domain,
         listed=header["listed"],
         snapshot=header["snapshot"],
+        subject=_mapped(folder, "subject", length=records) if header["subject"] else None,
+        texts={
+            name: Texts(_mapped(folder, f"text-{at}", length=records), tuple(values))
+            for at, (name, values) in enumerate(header["texts"].items())
+        },
     )
     _require_in_bounds(table, offsets)
     return RecordIndex(table, PublicMap(domain, header["lonlat"]), columns, rows, offsets, header["most"])
@@ -149,10 +166,14 @@ def _loaded(folder: Path, header: Mapping[str, Any]) -> RecordIndex:
 
 def _require_types(header: Mapping[str, Any]) -> None:
     whole = all(type(header[name]) is int for name in ("records", "owners", "columns", "rows"))
-    flags = all(type(header[name]) is bool for name in ("lonlat", "listed", "time"))
+    flags = all(type(header[name]) is bool for name in ("lonlat", "listed", "time", "subject"))
     names = isinstance(header["attributes"], list) and all(isinstance(name, str) for name in header["attributes"])
     most = header["most"] is None or (type(header["most"]) is int and header["most"] >= 1)
-    if not (whole and flags and names and most and isinstance(header["snapshot"], str)):
+    texts = isinstance(header["texts"], dict) and all(
+        isinstance(values, list) and all(isinstance(each, str) for each in values)
+        for values in header["texts"].values()
+    )
+    if not (whole and flags and names and texts and most and isinstance(header["snapshot"], str)):
         raise TypeError
     if not (header["columns"] >= 1 and header["rows"] >= 1 and header["columns"] * header["rows"] <= MOST_CELLS):
         raise ValueError
@@ -162,14 +183,16 @@ def _require_in_bounds(table: Records, offsets: Array) -> None:
     """Refuse offsets and codes that would lead a scan out of its arrays."""
     ordered = offsets[0] == 0 and offsets[-1] == len(table) and (np.diff(offsets) >= 0).all()
     known = len(table) == 0 or (table.code.min() >= 0 and table.code.max() < len(table.owners))
-    if not (ordered and known):
+    known = known and (table.subject is None or len(table) == 0 or table.subject.min() >= 0)
+    words = (column for column in table.texts.values() if len(table))
+    if not (ordered and known and all(-1 <= w.codes.min() <= w.codes.max() < len(w.values) for w in words)):
         raise ValueError
 
 
 def _mapped(folder: Path, name: str, *, length: int) -> Array:
     # as a plain array: kernels take no others
     column = np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False))
-    if column.shape != (length,) or column.dtype != _KINDS.get(name, np.float64):
+    if column.shape != (length,) or column.dtype != _KINDS.get(name.partition("-")[0], np.float64):
         raise ValueError
     return column
 

@@ -8,8 +8,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.owner.counting import contributing, count_vectors, in_range, partial_answers
+from fedgroup.messages import NoisyTotals
+from fedgroup.owner.counting import contributing, count_vectors, found_units, in_range, total_units
 from fedgroup.owner.records import Records
+from fedgroup.privacy.sensitivity import Protection, Unit
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.similarity import cosine_graph
 from fedgroup.questions.query import RangeQuery
@@ -18,9 +20,11 @@ from fedgroup.space import Grid, PublicMap
 NO_GUARANTEE = "none: made from exact counts, for evaluation only"
 
 
-def exact_vectors(records: Records, grid: Grid, public_map: PublicMap, *, most: int | None) -> npt.NDArray[np.int32]:
+def exact_vectors(
+    records: Records, grid: Grid, public_map: PublicMap, *, most: int | None, unit: Unit = "owner"
+) -> npt.NDArray[np.int32]:
     """Return every owner's exact count vector."""
-    return count_vectors(contributing(records, public_map, most=most), grid, public_map)
+    return count_vectors(contributing(records, public_map, most=most, unit=unit), grid, public_map)
 
 
 def exact_graph(vectors: npt.NDArray[np.int32], *, threshold: float) -> SimilarityGraph:
@@ -28,20 +32,32 @@ def exact_graph(vectors: npt.NDArray[np.int32], *, threshold: float) -> Similari
     return cosine_graph(vectors, threshold=threshold)
 
 
-def truths(records: Records, query: RangeQuery, public_map: PublicMap, *, most: int | None) -> dict[str, float | None]:
+def truths(
+    records: Records, query: RangeQuery, public_map: PublicMap, protection: Protection
+) -> dict[str, float | None]:
     """Return both true values of a question, under the names that answers give them."""
     return {
         "true_value": true_value(records, query, public_map),
-        "true_value_clipped": clipped_value(records, query, public_map, most=most),
+        "true_value_clipped": clipped_value(records, query, public_map, protection),
     }
+
+
+def exact_totals(records: Records, query: RangeQuery, public_map: PublicMap, protection: Protection) -> NoisyTotals:
+    """Return what noise is added to in every bin, as totals that hold no noise."""
+    cut = None if "people" in query.parts and protection.of_subjects else protection.max_records
+    kept = contributing(records, public_map, most=cut, unit=protection.unit)
+    most = protection.most_bins(query)
+    parts = total_units(kept, query, public_map, most_bins=most)
+    scales = dict.fromkeys(parts, Fraction(1))
+    return NoisyTotals(parts, scales, False, noises=0, heard=len(records.owners))
 
 
 def true_value(records: Records, query: RangeQuery, public_map: PublicMap) -> float | None:
     """Return what the records inside the domain say, nothing cut or rounded; None for the mean of nothing."""
     inside = contributing(records, public_map)
-    found = in_range(inside, query, public_map)
     if query.measure is None:
-        return int(np.count_nonzero(found))
+        return int(found_units(inside, query, public_map).totals(1)[query.parts[0]][0])
+    found = in_range(inside, query, public_map)
     values = inside.attribute(query.measure.attribute)[found]
     present = values[~np.isnan(values)]
     total = math.fsum(present)
@@ -50,12 +66,11 @@ def true_value(records: Records, query: RangeQuery, public_map: PublicMap) -> fl
     return total / len(present) if len(present) else None
 
 
-def clipped_value(records: Records, query: RangeQuery, public_map: PublicMap, *, most: int | None) -> float | None:
-    """Return what noise is added to: values cut to the clip range and rounded, of each owner `most` records at most."""
-    parts = partial_answers(contributing(records, public_map, most=most), query, public_map)
-    totals = {part: int(values.sum()) for part, values in parts.items()}
+def clipped_value(records: Records, query: RangeQuery, public_map: PublicMap, protection: Protection) -> float | None:
+    """Return what noise is added to: values cut to the clip range and rounded, of each unit some records at most."""
+    totals = {part: int(sums[0]) for part, sums in exact_totals(records, query, public_map, protection).parts.items()}
     if query.measure is None:
-        return totals["count"]
+        return totals[query.parts[0]]
     total = float(Fraction(totals["sum"]) * query.measure.step)
     if query.kind == "sum":
         return total

@@ -9,14 +9,23 @@ from dataclasses import asdict, replace
 from typing import Any, Self, Unpack
 
 from fedgroup.data.plans import Plan
-from fedgroup.epsilon import Epsilon
+from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.methods import ChosenMethod, ReadyMethods, exact_answer
-from fedgroup.federation.opening import SomeLedger, agreed_domain, noise_name, opened_ledger, require_noise, unpacked
+from fedgroup.federation.opening import (
+    SomeLedger,
+    agreed_domain,
+    noise_name,
+    opened_ledger,
+    require_noise,
+    require_one_reading,
+    unpacked,
+)
 from fedgroup.federation.planning import Folder, Planner, owner_limits_of
 from fedgroup.federation.price import charges_of, notes_of
-from fedgroup.federation.questions import Details, checked, range_query, require_evaluation, require_ranges
+from fedgroup.federation.questions import Details, MapDetails, checked, range_query, require_evaluation, require_ranges
+from fedgroup.maps.private_map import MOST_STORED, PrivateMap, map_facts, map_from
 from fedgroup.messages import NoisyAnswers
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
@@ -29,14 +38,19 @@ from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.answers import Answer, Expectation, again, answer_facts
 from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.said import places_said
 from fedgroup.questions.sameness import same_question
 from fedgroup.questions.words import question
-from fedgroup.space import Box, Grid, PublicMap, Range
+from fedgroup.space import Box, Grid, PublicMap
+from fedgroup.space.shapes import as_range, as_ranges
 from fedgroup.user import role as user
 
 
 class Federation:
     """Owners' records, the public map they agreed on, and the budget that protects them.
+
+    The protected `unit` is a record, a subject (a car, a person: the column `subject`) or a whole owner; of a subject
+    or an owner at most `max_records` count, and a subject is one of the people in at most `max_bins` bins of a map.
 
     `budget` caps what every owner may spend in all; without it nothing is capped. `ledger` is a file to keep the
     spending in, or a ledger; what it allows is raised only with `raise_budget`. `seed`, `evaluation` and noise that is
@@ -56,6 +70,7 @@ class Federation:
         neighbours: Neighbours = "add-remove",
         unit: Unit = "record",
         max_records: int | None = None,
+        max_bins: int | None = None,
         seed: int | None = None,
         noise: NoiseSource | None = None,
         evaluation: bool = False,
@@ -63,26 +78,30 @@ class Federation:
         records, index = unpacked(records)
         agreed = agreed_domain(records, domain)
         require_noise(seed, noise, evaluation=evaluation)
+        require_one_reading(records, lonlat)
         cap = None if budget is None else Epsilon.of(budget, name="budget")
-        self.map = PublicMap(agreed, records.lonlat if lonlat is None else lonlat)
-        self.protection = Protection(neighbours, unit, max_records)
+        self.public_map = PublicMap(agreed, records.lonlat if lonlat is None else lonlat)
+        self.protection = Protection(neighbours, unit, max_records, max_bins, subjects=records.subject is not None)
         self.private = not evaluation and seed is None and (noise is None or noise.private)
-        if index is not None and (index.public_map, index.most) != (self.map, max_records):
+        if index is not None and (index.public_map, index.most) != (self.public_map, max_records):
             raise InvalidInput("the index was made for another domain or another cut of records; make one for these")
+        if index is not None and (unit == "subject" or max_bins is not None):
+            # which bins come first would depend on the order of the index, and so on other units' records
+            raise InvalidInput("an index does not know the table's order, by which subjects are cut; open the records")
         self._records = records
         self._noise: NoiseSource = noise or (SecureNoise() if seed is None else SeededNoise(seed))
         self._noise_name = noise_name(noise, seed)
         opened = opened_ledger(ledger)
         self.ledger: Ledger = opened
         self._owners = DataOwners(
-            records, self.map, protection=self.protection, ledger=self.ledger, noise=self._noise, index=index
+            records, self.public_map, protection=self.protection, ledger=self.ledger, noise=self._noise, index=index
         )
         self._provider = Provider()
         self._masks = MaskRoom(len(records.owners), seed=seed)
-        self._methods = ReadyMethods(records, self.map, protection=self.protection, masks=self._masks)
+        self._methods = ReadyMethods(records, self.public_map, protection=self.protection, masks=self._masks)
         self._planner = Planner(
             records,
-            self.map,
+            self.public_map,
             self.protection,
             owners=self._owners,
             provider=self._provider,
@@ -128,7 +147,7 @@ class Federation:
         return None if left is None else float(left)
 
     def __repr__(self) -> str:
-        return f"Federation({self.map.domain}, <private records>)"
+        return f"Federation({self.public_map.domain}, <private records>)"
 
     @property
     def owners(self) -> Any:
@@ -189,20 +208,47 @@ class Federation:
 
     # --- questions ------------------------------------------------------------------------------------------------
 
-    def count(self, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
-        """Return how many records lie in a range."""
+    def count(self, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
+        """Return how many records lie in a range: one of ours, or a polygon of shapely, GeoJSON or GeoPandas."""
         return self.ask("count", asked, epsilon=epsilon, **details)
 
-    def sum(self, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
+    def people(self, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
+        """Return how many subjects have records in a range, each counted once."""
+        return self.ask("people", asked, epsilon=epsilon, **details)
+
+    def map(
+        self, *, kind: str = "count", epsilon: float | Epsilon | None = None, **details: Unpack[MapDetails]
+    ) -> PrivateMap:
+        """Return counts, people, sums or means of many bins at once; one epsilon pays for the whole map.
+
+        A record is in one bin at most, so bins compose in parallel. `MapDetails` lists all that can be said.
+        """
+        started = time.perf_counter()
+        query, how, said = self._map_understood(kind, epsilon, details)
+        exact, evaluate = how.name == "exact", said.get("evaluate", False)
+        if exact or evaluate:
+            require_evaluation(private=self.private)
+        made = self._exact_map(query, how) if exact else self._stored_or_new_map(query, how, said)
+        if evaluate and not exact:
+            made = replace(made, true_values=self._exact_map(query, how).values, private=False)
+        return replace(made, seconds=time.perf_counter() - started)
+
+    def expect_map(
+        self, *, kind: str = "count", epsilon: float | Epsilon | None = None, **details: Unpack[MapDetails]
+    ) -> Expectation:
+        """Return how far off every bin of a map is to be expected, and what it would cost; nothing is spent."""
+        return self._expectation(*self._map_understood(kind, epsilon, details))
+
+    def sum(self, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
         """Return the sum of `attribute` over a range, each value cut to the `clip` range."""
         return self.ask("sum", asked, epsilon=epsilon, **details)
 
-    def avg(self, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
+    def avg(self, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
         """Return the mean of `attribute` over a range: SUM / COUNT, with half of the epsilon each."""
         return self.ask("avg", asked, epsilon=epsilon, **details)
 
     def ask(
-        self, kind: str, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
+        self, kind: str, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
     ) -> Answer:
         """Return the answer to a question; `Details` lists all that can be said.
 
@@ -219,9 +265,10 @@ class Federation:
         return replace(answer, seconds=time.perf_counter() - started)
 
     def count_many(
-        self, ranges: Sequence[Range], *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
+        self, ranges: Sequence[Any], *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
     ) -> list[Answer]:
         """Return the counts of many ranges, charged together; each costs `epsilon`, none is looked up in the store."""
+        ranges = as_ranges(ranges, self.public_map)
         require_ranges(ranges, checked(details))
         asked = [self._understood("count", each, epsilon, details) for each in ranges]
         if not asked:
@@ -238,13 +285,15 @@ class Federation:
         return [replace(answer, seconds=each) for answer in answers]
 
     def expect(
-        self, kind: str, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
+        self, kind: str, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
     ) -> Expectation:
         """Return how far off the answer is to be expected, and what it would cost; nothing is spent.
 
         It does not look for a stored answer: whether there is one tells whether the data changed since.
         """
-        query, how, details = self._understood(kind, asked, epsilon, details)
+        return self._expectation(*self._understood(kind, asked, epsilon, details))
+
+    def _expectation(self, query: RangeQuery, how: ChosenMethod, details: Details) -> Expectation:
         if how.name == "exact":
             raise InvalidQuery(
                 "an exact answer has no expected error; leave the dry run out, or choose a private method"
@@ -265,29 +314,87 @@ class Federation:
         )
 
     def _understood(
-        self, kind: str, asked: Range, epsilon: float | Epsilon | None, details: Details
+        self, kind: str, asked: Any, epsilon: float | Epsilon | None, details: Details
     ) -> tuple[RangeQuery, ChosenMethod, Details]:
         self._require_open()
         details = checked(details)
         how = self._methods.of(details)
-        query = range_query(kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.map)
+        asked = as_range(asked, self.public_map)
+        query = range_query(
+            kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.public_map
+        )
         return query, how, details
 
+    def _map_understood(
+        self, kind: str, epsilon: float | Epsilon | None, details: MapDetails
+    ) -> tuple[RangeQuery, ChosenMethod, Details]:
+        self._require_open()
+        said = checked(details, MapDetails)
+        if said.get("repeat", 1) != 1:
+            raise InvalidQuery("a map is asked once at a time; leave repeat out")
+        how = self._methods.of(said)
+        places = places_said(said, self.public_map)
+        query = range_query(
+            kind, places, epsilon=epsilon, details=said, records=self._records, public_map=self.public_map
+        )
+        return query, how, said
+
+    def _stored_or_new_map(self, query: RangeQuery, how: ChosenMethod, details: Details) -> PrivateMap:
+        key = f"map {self._key(query, how)}"
+        stored = self._stored(key, details)
+        if stored is not None:
+            again = {"stored": True, "charged": 0.0, "notes": self._notes(query, how)}
+            return map_from(stored, query, self.public_map, **again)
+        (answers,), cost = self._owners.answer(query, how.terms, charges=self._charges(query, how, 1))
+        made = user.map_answer(
+            query, self._provider.combine(answers), public_map=self.public_map, **self._told(query, how, answers, cost)
+        )
+        if query.bins <= MOST_STORED:
+            self.ledger.store_answers({key: map_facts(made)})
+        return made
+
+    def _exact_map(self, query: RangeQuery, how: ChosenMethod) -> PrivateMap:
+        """Return the exact values after clipping, which are not private; that is in the ledger first."""
+        from fedgroup.evaluation.truth import exact_totals
+
+        self.ledger.charge([evaluation_of(f"{question(query)}, the true values")])
+        totals = exact_totals(self._records, query, self.public_map, self.protection)
+        told = self._told(query, how, None, NOTHING) | {"private": False, "epsilon": 0.0}
+        return user.map_answer(query, totals, public_map=self.public_map, **told)
+
+    def _told(
+        self, query: RangeQuery, how: ChosenMethod, answers: NoisyAnswers | None, cost: Epsilon
+    ) -> dict[str, Any]:
+        """Return what is told with an answer to a question that was asked once."""
+        heard = how.partition.owners if answers is None else answers.heard
+        return {
+            "method": how.facts(),
+            "charged": float(cost),
+            "notes": self._notes(query, how),
+            "epsilon": float(query.epsilon),
+            "heard": heard,
+            "missing": how.partition.owners - heard,
+            "private": self.private and how.private,
+            "asked_at": self.ledger.now(),
+            "protection": str(self.protection),
+        }
+
     def _stored_or_new(self, query: RangeQuery, how: ChosenMethod, details: Details) -> Answer:
-        stored = self._stored(query, how, details)
+        stored = self._stored(self._key(query, how), details)
         if stored is not None:
             # what must be known is told of this federation, not of the one that paid
-            return again(stored, notes=self._notes(query, how))
+            about = {"range": query.one_range, "lonlat": self.public_map.lonlat}
+            return again(stored, notes=self._notes(query, how), **about)
         repeat = details.get("repeat", 1)
         answer = self._new_answer(query, how, repeat)
         if repeat == 1:
             self.ledger.store_answers({self._key(query, how): answer_facts(answer)})
         return answer
 
-    def _stored(self, query: RangeQuery, how: ChosenMethod, details: Details) -> Mapping[str, Any] | None:
+    def _stored(self, key: str, details: Details) -> Mapping[str, Any] | None:
         if details.get("fresh", False) or details.get("repeat", 1) > 1:
             return None
-        return self.ledger.stored_answer(self._key(query, how))
+        return self.ledger.stored_answer(key)
 
     def _new_answer(self, query: RangeQuery, how: ChosenMethod, repeat: int) -> Answer:
         charges = self._charges(query, how, repeat)
@@ -307,17 +414,20 @@ class Federation:
             missing=how.partition.owners - answers[0].heard,
             private=self.private and how.private and repeat == 1,
             asked_at=self.ledger.now(),
+            lonlat=self.public_map.lonlat,
         )
 
     def _exact(self, query: RangeQuery, how: ChosenMethod) -> Answer:
-        return exact_answer(query, how, self._truths(query), asked_at=self.ledger.now(), notes=self._notes(query, how))
+        now, notes = self.ledger.now(), self._notes(query, how)
+        lonlat = self.public_map.lonlat
+        return exact_answer(query, how, self._truths(query), asked_at=now, notes=notes, lonlat=lonlat)
 
     def _truths(self, query: RangeQuery) -> dict[str, Any]:
         """Return the true values, which are not private; that they were asked for is in the ledger first."""
         from fedgroup.evaluation.truth import truths
 
         self.ledger.charge([evaluation_of(f"{question(query)}, the true value")])
-        return truths(self._records, query, self.map, most=self.protection.max_records)
+        return truths(self._records, query, self.public_map, self.protection)
 
     def _charges(self, query: RangeQuery, how: ChosenMethod, times: int) -> Sequence[Charge]:
         return charges_of(query, how, times=times, protection=self.protection)
@@ -328,4 +438,4 @@ class Federation:
     def _key(self, query: RangeQuery, how: ChosenMethod) -> str:
         """Name a question; the roster is the plan's owners, for whom its id stands, and the data's, in the snapshot."""
         mine = asdict(self.protection), self._records.snapshot, self.ledger.epoch, self.private, self._noise_name
-        return same_question(query, how.name, self.map, *how.said, *mine)
+        return same_question(query, how.name, self.public_map, *how.said, *mine)

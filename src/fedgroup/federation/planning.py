@@ -115,7 +115,9 @@ class Planner:
         grid = self._map.grid(columns, rows)
         told = f"shares of wrongly grouped owners in plan {plan.id[:8]}, threshold {threshold!r}"
         self._ledger.charge([evaluation_of(told)])
-        vectors = exact_vectors(self._records, grid, self._map, most=self._protection.max_records)
+        vectors = exact_vectors(
+            self._records, grid, self._map, most=self._protection.max_records, unit=self._protection.unit
+        )
         return asdict(judge(partition, vectors, threshold=threshold))
 
     def _grouping(
@@ -185,7 +187,9 @@ class Planner:
         self._require_evaluation()
         told = f"exact graph over {grid.columns}x{grid.rows} cells, threshold {settings.threshold!r}"
         self._ledger.charge([evaluation_of(f"{told}, for plan {plan_id[:8]}")])
-        vectors = exact_vectors(self._records, grid, self._map, most=self._protection.max_records)
+        vectors = exact_vectors(
+            self._records, grid, self._map, most=self._protection.max_records, unit=self._protection.unit
+        )
         graph = exact_graph(vectors, threshold=settings.threshold)
         return self._provider.group_graph(graph, settings, guarantee=NO_GUARANTEE)
 

@@ -8,6 +8,7 @@ from fedgroup.epsilon import NOTHING
 from fedgroup.federation.fitting import unlisted
 from fedgroup.federation.methods import ChosenMethod
 from fedgroup.owner.records import Records
+from fedgroup.owner.role import leaves_masks_out
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.graphs import GRAPHS
@@ -15,7 +16,10 @@ from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.words import question
 
 OUTSIDE = "records outside the domain are not counted"
-CUT = "of each owner only the first {} records inside the domain are counted; the interval does not cover that"
+CUT = "of each {} only the first {} records inside the domain are counted; the interval does not cover that"
+CUT_BINS = "each subject counts in the first {} of the bins it is in; the interval does not cover that"
+NO_MASKS = "masks were left out: in one process owners share memory, they cancel, and so many would take minutes"
+TWICE = "a person with records at two owners is two people here"
 SIMULATED = "pair secrets were simulated: in one process owners share memory, and so many agreements would take minutes"
 COMPARED_NOTE = "epsilon-DP given the groups only: they came from exact, confidential comparisons of owners"
 CLIPPED = "values are cut to the clip range and rounded to the resolution; the interval does not cover that"
@@ -43,8 +47,14 @@ def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: 
 def notes_of(query: RangeQuery, how: ChosenMethod, *, records: Records, protection: Protection) -> tuple[str, ...]:
     """Return what an interval does not say; all of it is public."""
     notes = [OUTSIDE]
-    if protection.max_records is not None:
-        notes.append(CUT.format(protection.max_records))
+    most = protection.most_bins(query)
+    of_people = "people" in query.parts
+    if most is not None and most < query.bins:
+        notes.append(CUT_BINS.format(most))
+    elif protection.max_records is not None and not (of_people and protection.of_subjects):
+        notes.append(CUT.format(protection.unit, protection.max_records))
+    if of_people:
+        notes.append(TWICE)
     if query.measure is not None:
         notes.append(CLIPPED)
     graph = None if how.plan is None else GRAPHS.get(how.plan.settings.get("graph", ""))
@@ -52,5 +62,7 @@ def notes_of(query: RangeQuery, how: ChosenMethod, *, records: Records, protecti
         notes.append(COMPARED_NOTE)
     if how.terms.masked is not None and how.terms.masked.simulated:
         notes.append(SIMULATED)
+    if leaves_masks_out(how.terms, query):
+        notes.append(NO_MASKS)
     overlap = how.overlap(records.owners)
     return (*notes, *unlisted(records), *([] if overlap is None else overlap.notes()))

@@ -11,8 +11,9 @@ from fedgroup.given import is_list, number, whole_number, written, yes_or_no
 from fedgroup.owner.counting import times_of
 from fedgroup.owner.records import Records
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.said import Said, question_of, require_known, some_epsilon
-from fedgroup.space import PublicMap, Range
+from fedgroup.questions.said import MapSaid, Said, question_of, require_known, some_epsilon
+from fedgroup.space import PublicMap
+from fedgroup.space.places import Places
 
 
 class Details(Said, total=False):
@@ -37,14 +38,18 @@ class Details(Said, total=False):
     evaluate: bool
 
 
+class MapDetails(Details, MapSaid, total=False):
+    """All that can be said about a map besides its kind and its epsilon; see `MapSaid` and `Details`."""
+
+
 _FLAGS = ("signed", "fresh", "evaluate")
 _TEXTS = ("method", "in_group", "attribute")
 _LEAST = {"cohort_size": 2, "colluders": 1, "repeat": 1}
 
 
-def checked(details: Details) -> Details:
+def checked(details: Details, kind: type = Details) -> Details:
     """Return details of the right types, or say which is not; those that are None were left out."""
-    require_known(details, Details)
+    require_known(details, kind, what="a map" if kind is MapDetails else "a question")
     said: dict[str, Any] = {name: value for name, value in details.items() if value is not None}
     for name in said.keys() & set(_TEXTS):
         if not isinstance(said[name], str):
@@ -81,7 +86,7 @@ def require_evaluation(*, private: bool) -> None:
 
 def range_query(
     kind: str,
-    asked: Range,
+    asked: Places,
     *,
     epsilon: float | Epsilon | None,
     details: Details,
@@ -95,4 +100,6 @@ def range_query(
         records.attribute(query.measure.attribute)
     if query.since is not None or query.until is not None:
         times_of(records)
+    if query.by is not None:
+        (records.text if query.by.of_texts else records.attribute)(query.by.attribute)
     return query

@@ -10,6 +10,7 @@ from fedgroup.messages.limits import (
     MOST_FRAME,
     MOST_MEMBERS,
     MOST_NAME,
+    MOST_WORDS,
     VERSION,
     require,
     require_agreed,
@@ -21,7 +22,7 @@ from fedgroup.messages.limits import (
 
 REASONS = (
     "budget", "epsilon", "kind", "radius", "window", "members", "mode", "plan", "roster", "round", "attribute",
-    "paused", "offers", "silo", "failed", "ledger", "late", "federation", "protocol",
+    "bins", "paused", "offers", "silo", "failed", "ledger", "late", "federation", "protocol",
 )  # fmt: skip
 _PERHAPS_CHARGED = ("failed", "ledger", "protocol", "round")
 
@@ -91,7 +92,7 @@ class Sealed:
 
 @dataclass(frozen=True)
 class Noisy:
-    """The noisy sums of a group, in the order of the question's parts, from its leader; an owner alone leads itself.
+    """The noisy sums of a group, bin after bin, each with the question's parts, from its leader; who is alone leads.
 
     `heard` are the positions of the members that are in the sums.
     """
@@ -102,7 +103,7 @@ class Noisy:
 
     def __post_init__(self) -> None:
         require_id(self.round)
-        require(1 <= len(self.sums) <= 2, "an answer has one or two sums")
+        require(1 <= len(self.sums) <= MOST_WORDS, f"an answer has at most {MOST_WORDS} sums")
         require(1 <= len(self.heard) <= MOST_MEMBERS, f"a group has 1 to {MOST_MEMBERS} members")
         require_words(self.sums)
 
@@ -119,15 +120,17 @@ class Ready:
 
 @dataclass(frozen=True)
 class Masked:
-    """The owner's values with their shares of noise, masked, in the order of the question's parts."""
+    """The owner's values with their shares of noise, masked, bin after bin, each with the question's parts.
+
+    A word has 8 bytes, the lowest first, or 4 where public bounds say that no sum needs more.
+    """
 
     round: bytes
-    words: list[int]
+    words: bytes
 
     def __post_init__(self) -> None:
         require_id(self.round)
-        require(1 <= len(self.words) <= 2, "an answer has one or two values")
-        require(all(0 <= word < 1 << 64 for word in self.words), "a masked value has 64 bits")
+        require(4 <= len(self.words) <= 8 * MOST_WORDS, f"an answer has at most {MOST_WORDS} values of 8 bytes")
 
 
 @dataclass(frozen=True)
@@ -184,14 +187,14 @@ class Refused:
 
 @dataclass(frozen=True)
 class Letter:
-    """A member's exact sums for the leader of its trusted group, sealed: others see two names and a fixed length."""
+    """A member's exact sums for the leader of its trusted group, sealed: others see two names and a public length."""
 
     round: bytes
     sealed: bytes
 
     def __post_init__(self) -> None:
         require_id(self.round)
-        require(len(self.sealed) <= 512, "a letter is short")
+        require(len(self.sealed) <= 8 * MOST_WORDS + 512, f"a letter has at most {MOST_WORDS} numbers of 8 bytes")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Owners are positions in the public roster; no value here holds a record, an exac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -90,9 +90,13 @@ class NoisyVectors:
 
 @dataclass(frozen=True, eq=False)
 class MaskedAnswers:
-    """One masked number per member of the masked groups, a column per part; only a whole group's sum means anything."""
+    """What the members of masked groups send: a row per member, a word per bin and part, bin after bin.
 
-    values: npt.NDArray[np.uint64]
+    `chunks` are some words of all members after the other; they are made as they are looked at, once. Only a whole
+    group's sum means anything.
+    """
+
+    chunks: Iterable[npt.NDArray[np.uint64]]
     labels: Labels
     groups: int
     noises: float
@@ -100,12 +104,13 @@ class MaskedAnswers:
 
 @dataclass(frozen=True, eq=False)
 class NoisyAnswers:
-    """The noisy sum of one or more groups for each part of a question, in whole units, with the noise's scale.
+    """The noisy sums of one or more groups, bin by bin, for each part of a question, in whole units.
 
-    `noises` is how many groups it is of, each with its own noise; members of masked groups send theirs in `masked`.
+    `scales` are those of the noise; `noises` is how many groups it is of, each with its own noise in every bin; members
+    of masked groups send theirs in `masked`.
     """
 
-    parts: Mapping[str, int | float]
+    parts: Mapping[str, Noisy]
     scales: Mapping[str, Fraction]
     continuous: bool
     noises: int
@@ -115,9 +120,9 @@ class NoisyAnswers:
 
 @dataclass(frozen=True, eq=False)
 class NoisyTotals:
-    """The sums of all groups' noisy answers, and how many noises each holds: one a group, more in masked ones."""
+    """The sums of all groups' noisy answers, bin by bin, and how many noises each holds: more in masked groups."""
 
-    parts: Mapping[str, int | float]
+    parts: Mapping[str, Noisy]
     scales: Mapping[str, Fraction]
     continuous: bool
     noises: float

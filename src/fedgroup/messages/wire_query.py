@@ -4,64 +4,105 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from typing import Any
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.messages.limits import MOST_POINTS, MOST_TEXT, require
+from fedgroup.messages.limits import (
+    MOST_DISTRICT_POINTS,
+    MOST_NAMES_BYTES,
+    MOST_POINTS,
+    MOST_TEXT,
+    MOST_WORDS,
+    require,
+)
+from fedgroup.questions.bins import Categories
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.query import Measure, RangeQuery
-from fedgroup.space import Circle, MultiPolygon, Polygon, Range, Rectangle
+from fedgroup.space import Box, Circle, Grid, MultiPolygon, Polygon, Rectangle
+from fedgroup.space.places import Districts, Hexagons, Places
 
 Ring = list[list[float]]
 """Points as pairs of numbers."""
 
+_LENGTHS = {"circle": 3, "rectangle": 4, "polygons": 0, "grid": 2, "h3": 1, "districts": 0}
+
 
 @dataclass(frozen=True)
 class WireRange:
-    """A range in plain numbers: `circle` x, y, radius; `rectangle` west, south, east, north; `polygons` rings."""
+    """One range or many places, in plain numbers.
+
+    `circle` x, y, radius; `rectangle` west, south, east, north; `polygons` rings; `grid` columns, rows of the agreed
+    domain; `h3` a resolution; `districts` a name for each, with its polygons in `parts_of`.
+    """
 
     shape: str
     numbers: list[float] = field(default_factory=list)
     polygons: list[list[Ring]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    parts_of: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        lengths = {"circle": 3, "rectangle": 4, "polygons": 0}
-        require(lengths.get(self.shape) == len(self.numbers), "a range has the numbers of its shape")
+        require(_LENGTHS.get(self.shape) == len(self.numbers), "a range has the numbers of its shape")
         require(all(map(math.isfinite, self.numbers)), "a range is made of finite numbers")
-        require((self.shape == "polygons") == bool(self.polygons), "polygons have rings, other shapes have none")
+        drawn = self.shape in ("polygons", "districts")
+        require(drawn == bool(self.polygons), "polygons have rings, other shapes have none")
         points = [point for polygon in self.polygons for ring in polygon for point in ring]
-        require(len(points) <= MOST_POINTS, f"a range has at most {MOST_POINTS} points")
+        most = MOST_DISTRICT_POINTS if self.shape == "districts" else MOST_POINTS
+        require(len(points) <= most, f"a range has at most {most} points")
         require(all(len(point) == 2 for point in points), "a point is two numbers")
         require(all(polygon for polygon in self.polygons), "a polygon has an outer ring")
+        require((self.shape == "districts") == bool(self.names), "districts have names, other shapes have none")
+        require(len(self.names) == len(self.parts_of), "a district has a name and polygons")
+        require(min(self.parts_of, default=1) >= 1, "a district has a polygon")
+        require(not self.names or sum(self.parts_of) == len(self.polygons), "a polygon is of one district")
+        require(all(0 < len(name) <= MOST_TEXT for name in self.names), "a district has a short name")
+        _require_short(self.names)
 
     @classmethod
-    def of(cls, asked: Range) -> WireRange:
-        """Return a range as it travels."""
+    def of(cls, asked: Places) -> WireRange:
+        """Return places as they travel."""
         match asked:
             case Circle(x, y, radius):
                 return cls("circle", [x, y, radius])
             case Rectangle(west, south, east, north):
                 return cls("rectangle", [west, south, east, north])
-            case Polygon():
-                return cls("polygons", polygons=[_rings(asked)])
-            case MultiPolygon(parts):
-                return cls("polygons", polygons=[_rings(part) for part in parts])
+            case Polygon() | MultiPolygon():
+                return cls("polygons", polygons=_polygons(asked))
+            case Grid(_, columns, rows):
+                return cls("grid", [float(columns), float(rows)])
+            case Hexagons(resolution):
+                return cls("h3", [float(resolution)])
+            case Districts(names, shapes):
+                drawn = [_polygons(shape) for shape in shapes]
+                parts = [len(each) for each in drawn]
+                return cls(
+                    "districts", polygons=[one for each in drawn for one in each], names=list(names), parts_of=parts
+                )
         raise InvalidInput("a range is a circle, a rectangle, a polygon or several polygons")
 
-    def read(self) -> Range:
-        """Return the range itself, which checks the rest."""
-        if self.shape == "circle":
-            return Circle(*self.numbers)
-        if self.shape == "rectangle":
-            return Rectangle(*self.numbers)
-        parts = [_polygon(rings) for rings in self.polygons]
-        return parts[0] if len(parts) == 1 else MultiPolygon(parts)
+    def read(self, domain: Box) -> Places:
+        """Return the places themselves, which check the rest; cells are those of the agreed domain."""
+        match self.shape:
+            case "circle":
+                return Circle(*self.numbers)
+            case "rectangle":
+                return Rectangle(*self.numbers)
+            case "grid":
+                return Grid(domain, *map(_whole, self.numbers))
+            case "h3":
+                return Hexagons(_whole(self.numbers[0]), domain)
+            case "districts":
+                rest = iter(self.polygons)
+                return Districts(
+                    tuple(self.names), tuple(_shape([next(rest) for _ in range(n)]) for n in self.parts_of)
+                )
+        return _shape(self.polygons)
 
 
 @dataclass(frozen=True)
 class WireQuery:
-    """A question in plain values; `since` and `until` are microseconds since 1970."""
+    """A question in plain values; `since`, `until` and `every` are microseconds, the first two since 1970."""
 
     kind: str
     range: WireRange
@@ -72,30 +113,82 @@ class WireQuery:
     resolution: float | None = None
     since: int | None = None
     until: int | None = None
+    every: int | None = None
+    by: str | None = None
+    values: list[str | float] = field(default_factory=list)
+    other: bool = False
 
     def __post_init__(self) -> None:
         require(self.kind in KINDS, "a question is of a known kind")
         require(self.epsilon_nano > 0, "a question has an epsilon greater than 0")
         require(self.attribute is None or 0 < len(self.attribute) <= MOST_TEXT, "an attribute has a short name")
+        require(self.by is None or 0 < len(self.by) <= MOST_TEXT, "an attribute has a short name")
+        require((self.by is not None) == bool(self.values), "categories are values of an attribute")
+        texts = [value for value in self.values if isinstance(value, str)]
+        require(all(len(text) <= MOST_TEXT for text in texts), "a category has a short name")
+        _require_short(texts)
 
     @classmethod
     def of(cls, query: RangeQuery) -> WireQuery:
         """Return a question as it travels."""
-        m = query.measure
+        m, by = query.measure, query.by
         measured = () if m is None else (m.attribute, m.clip, m.signed, m.resolution)
         plain = cls(query.kind, WireRange.of(query.range), query.epsilon.nano, *measured)
-        return plain if query.since is None and query.until is None else _within(plain, query)
+        cut: dict[str, Any] = {} if by is None else {"by": by.attribute, "values": list(by.values), "other": by.other}
+        said = replace(plain, since=query.since, until=query.until, every=query.every, **cut)
+        require(query.bins * len(query.parts) <= MOST_WORDS, f"a live answer has at most {MOST_WORDS} numbers")
+        return said
 
-    def read(self) -> RangeQuery:
-        """Return the question itself, which checks the rest."""
-        return self._read
+    @property
+    def is_range(self) -> bool:
+        """Whether it is about one range and one time window."""
+        places = self.range.shape in ("grid", "h3", "districts")
+        return not places and self.every is None and self.by is None
 
-    @cached_property
-    def _read(self) -> RangeQuery:
+    def read(self, domain: Box) -> RangeQuery:
+        """Return the question itself, which checks the rest; it is read once for one domain."""
+        known: tuple[Box, RangeQuery] | None = self.__dict__.get("_known")
+        if known is None or known[0] != domain:
+            known = domain, self._read(domain)
+            self.__dict__["_known"] = known
+        return known[1]
+
+    def _read(self, domain: Box) -> RangeQuery:
         measure = None
         if self.attribute is not None and self.clip is not None:
             measure = Measure(self.attribute, self.clip, self.signed, self.resolution)
-        return RangeQuery(self.kind, self.range.read(), Epsilon(self.epsilon_nano), measure, self.since, self.until)
+        query = RangeQuery(
+            self.kind,
+            self.range.read(domain),
+            Epsilon(self.epsilon_nano),
+            measure,
+            self.since,
+            self.until,
+            self.every,
+            None if self.by is None else Categories(self.by, tuple(self.values), self.other),
+        )
+        require(query.bins * len(query.parts) <= MOST_WORDS, f"a live answer has at most {MOST_WORDS} numbers")
+        return query
+
+
+def _require_short(names: list[str]) -> None:
+    """Refuse names that would make a question longer than a message."""
+    long = sum(len(name.encode(errors="replace")) for name in names) > MOST_NAMES_BYTES
+    require(not long, f"names of districts or categories take at most {MOST_NAMES_BYTES} bytes in all")
+
+
+def _polygons(shape: Polygon | MultiPolygon) -> list[list[Ring]]:
+    return [_rings(part) for part in ([shape] if isinstance(shape, Polygon) else shape.parts)]
+
+
+def _shape(polygons: list[list[Ring]]) -> Polygon | MultiPolygon:
+    parts = [_polygon(rings) for rings in polygons]
+    return parts[0] if len(parts) == 1 else MultiPolygon(parts)
+
+
+def _whole(number: float) -> int:
+    require(number.is_integer(), "cells are counted in whole numbers")
+    return int(number)
 
 
 def _rings(polygon: Polygon) -> list[Ring]:
@@ -105,7 +198,3 @@ def _rings(polygon: Polygon) -> list[Ring]:
 def _polygon(rings: list[Ring]) -> Polygon:
     outer, *holes = ([(x, y) for x, y in ring] for ring in rings)
     return Polygon(outer, holes)
-
-
-def _within(plain: WireQuery, query: RangeQuery) -> WireQuery:
-    return replace(plain, since=query.since, until=query.until)

@@ -12,26 +12,28 @@ _OWNER = ("owner", "owner_id", "user", "user_id", "userid", "uid", "company", "d
 _X = ("x", "lon", "lng", "long", "longitude", "easting")
 _Y = ("y", "lat", "latitude", "northing")
 _TIME = ("time", "t", "timestamp", "datetime", "when")
+_SUBJECT = ("subject", "subject_id")
 _DEGREES = {"lon", "lng", "long", "longitude", "lat", "latitude"}
 
 
-USUAL = {"owner": _OWNER, "x": _X, "y": _Y, "time": _TIME}
+USUAL = {"owner": _OWNER, "x": _X, "y": _Y, "time": _TIME, "subject": _SUBJECT}
 """The names that columns of each role usually have, the likeliest first."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the columns that hold the owner, the place and the time; one owner's own table may name none."""
+    """The names of the columns that hold the owner, its subject, the place and the time, where there are such."""
 
     owner: str | None
     x: str
     y: str
     time: str | None
     lonlat: bool
+    subject: str | None = None
 
     @property
     def taken(self) -> set[str]:
-        return {name for name in (self.owner, self.x, self.y, self.time) if name}
+        return {name for name in (self.owner, self.x, self.y, self.time, self.subject) if name}
 
 
 def choose_columns(
@@ -41,6 +43,7 @@ def choose_columns(
     x: str | None = None,
     y: str | None = None,
     time: str | None = None,
+    subject: str | None = None,
     planar: bool = False,
     points: str | None = None,
     alone: bool = False,
@@ -49,7 +52,7 @@ def choose_columns(
 
     A table of one owner `alone` need not tell whose its records are.
     """
-    for role, asked in {"owner": owner, "x": x, "y": y, "time": time}.items():
+    for role, asked in {"owner": owner, "x": x, "y": y, "time": time, "subject": subject}.items():
         if not (asked is None or isinstance(asked, str)):
             raise InvalidInput(f"{role} is the name of a column, got {written(asked)}")
     yes_or_no(planar, name="planar")
@@ -62,6 +65,7 @@ def choose_columns(
         y=chosen_y,
         lonlat=lonlat,
         time=_found(names, "time") if time is None else _pick(names, time, "time"),
+        subject=_found(names, "subject") if subject is None else _pick(names, subject, "subject"),
     )
 
 

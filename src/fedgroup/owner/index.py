@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from fedgroup.errors import InvalidInput
-from fedgroup.owner.counting import times_of, whole_units
+from fedgroup.owner.counting import Found, times_of, units_of
 from fedgroup.owner.identity import Codes
 from fedgroup.owner.range_scan import (
     Cells,
@@ -38,13 +38,11 @@ from fedgroup.owner.range_scan import (
     step_of,
     window_of,
 )
-from fedgroup.owner.records import Records
+from fedgroup.owner.records import Records, Texts
 from fedgroup.owner.times import NO_TIME
 from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Box, Circle, PublicMap, Range
-
-Partials = tuple[Codes, dict[str, Ints]]
-"""The owner of each record in a range, and for each part of the answer the record's whole units."""
+from fedgroup.space.places import Places
 
 _RECORDS_PER_CELL = 32
 MOST_CELLS = 4_000_000
@@ -90,25 +88,25 @@ class RecordIndex:
         chosen: Ints = rows[sure]
         return chosen if since is None and until is None else self._in_time(chosen, since, until)
 
-    def partials(self, query: RangeQuery) -> Partials:
-        """Return the owners and the whole units of the records that a question is about."""
-        if query.measure is None:
-            code = self._codes_of_count(query)
-            return code, {"count": np.ones(len(code), dtype=np.int64)}
-        rows = self.rows_in(query.range, query.since, query.until)
-        values = self.records.attribute(query.measure.attribute)[rows]
-        present = ~np.isnan(values)
-        units = {"sum": whole_units(values[present], query.measure), "count": np.ones(present.sum(), dtype=np.int64)}
-        return self.records.code[rows][present], {part: units[part] for part in query.parts}
+    def partials(self, query: RangeQuery) -> Found:
+        """Return what the records add to a question about one range."""
+        if self._counts_in_circle(query):
+            code = self._codes_in_circle(query)
+            ones = np.ones(len(code), dtype=np.int64)
+            return Found(code, np.zeros(len(code), dtype=np.int64), {"count": ones})
+        rows = self.rows_in(_one_range(query), query.since, query.until)
+        return units_of(self.records, query, rows, np.zeros(len(rows), dtype=np.int64))
 
-    def totals(self, query: RangeQuery) -> dict[str, int]:
-        """Return what all the records that a question is about add up to, in whole units."""
+    def totals(self, query: RangeQuery) -> dict[str, Ints]:
+        """Return what all the records in one range add up to, in whole units."""
         if self._counts_in_circle(query):
             table = self.records
-            return {"count": count_in_circle(self.offsets, self._cells, table.x, table.y, _squared(query.range))}
-        if query.measure is None:
-            return {"count": len(self.rows_in(query.range, query.since, query.until))}
-        return {part: int(values.sum()) for part, values in self.partials(query)[1].items()}
+            found = count_in_circle(self.offsets, self._cells, table.x, table.y, _squared(query.range))
+        elif query.parts == ("count",):
+            found = len(self.rows_in(_one_range(query), query.since, query.until))
+        else:
+            return self.partials(query).totals(1)
+        return {"count": np.array([found], dtype=np.int64)}
 
     def __len__(self) -> int:
         return len(self.records)
@@ -122,13 +120,11 @@ class RecordIndex:
 
     def _counts_in_circle(self, query: RangeQuery) -> bool:
         on_plane = isinstance(query.range, Circle) and not self.public_map.lonlat
-        return on_plane and query.measure is None and query.since is None and query.until is None
+        return on_plane and query.parts == ("count",) and query.since is None and query.until is None
 
-    def _codes_of_count(self, query: RangeQuery) -> Codes:
+    def _codes_in_circle(self, query: RangeQuery) -> Codes:
         table = self.records
-        if self._counts_in_circle(query):
-            return codes_in_circle(self.offsets, self._cells, table.x, table.y, table.code, _squared(query.range))
-        return table.code[self.rows_in(query.range, query.since, query.until)]
+        return codes_in_circle(self.offsets, self._cells, table.x, table.y, table.code, _squared(query.range))
 
     def _in_time(self, rows: Ints, since: int | None, until: int | None) -> Ints:
         time = times_of(self.records)[rows]
@@ -153,7 +149,12 @@ class RecordIndex:
         return _limits(window.up, cells.south, cells.north, per_unit=cells.up, steps=cells.rows)
 
 
-def _squared(circle: Range) -> Floats:
+def _one_range(query: RangeQuery) -> Range:
+    assert isinstance(query.range, Range)  # noqa: S101  asked about one range only
+    return query.range
+
+
+def _squared(circle: Places) -> Floats:
     """Return a circle's x, y, radius, and its square, taken here because Python's power may round otherwise."""
     assert isinstance(circle, Circle)  # noqa: S101  asked for circles only
     return np.array((circle.x, circle.y, circle.radius, circle.radius**2))
@@ -219,4 +220,6 @@ def _sorted(records: Records, position: Ints, *, public_map: PublicMap, snapshot
         domain=public_map.domain,
         listed=bool(records.listed),
         snapshot=snapshot,
+        subject=None if records.subject is None else moved(records.subject, position),
+        texts={name: Texts(moved(each.codes, position), each.values) for name, each in records.texts.items()},
     )

@@ -14,13 +14,14 @@ Not covered: how long an owner takes to answer; against a provider that deviates
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import (
     InvalidInput,
+    InvalidQuery,
     LedgerUnavailable,
     ProtocolViolation,
 )
@@ -45,6 +46,7 @@ from fedgroup.owner.policy import Policy
 from fedgroup.owner.refusals import Unknown, about, reason_of, require_answerable
 from fedgroup.owner.relays import Relays
 from fedgroup.owner.rounds import (
+    Ints,
     OpenRounds,
     Round,
     masked_reply,
@@ -327,7 +329,12 @@ class OwnerNode:
     def _read(self, ask: Ask, until: float) -> tuple[RangeQuery, str | None]:
         """Return a question that can be answered, in time, and the policy's reason to refuse it."""
         self._require_time(until)
-        query = ask.query.read()
+        try:
+            query = ask.query.read(self._map.domain)
+        except InvalidQuery:
+            if ask.query.is_range:
+                raise
+            raise Unknown("bins") from None
         require_answerable(query, self._silo, public_map=self._map, protection=self._protection)
         return query, self.policy.against_question(query, self._map)
 
@@ -434,7 +441,7 @@ class OwnerNode:
         self._open.end(this)
         return [(PROVIDER, reply)]
 
-    def _noisy(self, exact: dict[str, int], query: RangeQuery) -> list[int]:
+    def _noisy(self, exact: Mapping[str, Ints], query: RangeQuery) -> list[int]:
         return noisy_sums(exact, query, protection=self._protection, noise=self._noise)
 
     def _charge(self, ask: Ask, query: RangeQuery, how: str) -> Charge:

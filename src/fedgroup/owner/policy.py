@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.messages.asked import Describe, Offer
+from fedgroup.messages.limits import MOST_WORDS
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.methods import MODES
 from fedgroup.questions.query import RangeQuery
-from fedgroup.space import PublicMap, Rectangle
+from fedgroup.space import PublicMap, Range
+from fedgroup.space.places import Places, smallest_of
 from fedgroup.space.room import has_room
 
 _SECOND = 1_000_000
@@ -36,7 +38,9 @@ class Policy:
     fewest_members    the fewest members of a masked group that answer together, itself included
     fewest_colluders  the fewest members that may pool what they know without harm
     smallest_radius   of a circle that every part of a range has room for, in the map's units, metres if in degrees
-    shortest_window   the least length of a time window, in seconds
+    smallest_cell     of a square that every place of a map has room for, in the map's units, metres if in degrees
+    most_bins         the most bins of one question
+    shortest_window   the least length of a time window, and of each of its steps, in seconds
     attributes        the columns that may be summed; None: all that the silo has
     tell_left         whether the provider is told what is left of its cap; no answer depends on it
     comparisons       how many secure comparisons it takes part in per epoch; each shows one exact bit
@@ -51,6 +55,8 @@ class Policy:
     fewest_members: int = 3
     fewest_colluders: int = 1
     smallest_radius: float = 0.0
+    smallest_cell: float = 0.0
+    most_bins: int = MOST_WORDS
     shortest_window: float = 0.0
     attributes: tuple[str, ...] | None = None
     tell_left: bool = False
@@ -63,8 +69,10 @@ class Policy:
             raise InvalidInput(f"kinds are of {', '.join(KINDS)}, modes of {', '.join(MODES)}")
         if self.fewest_members < 2 or min(self.comparisons, self.fewest_colluders - 1) < 0:
             raise InvalidInput("fewest_members is at least 2, fewest_colluders 1, comparisons 0")
-        if not all(0 <= least < math.inf for least in (self.smallest_radius, self.shortest_window)):
-            raise InvalidInput("smallest_radius and shortest_window are at least 0, and finite")
+        if not all(0 <= least < math.inf for least in (self.smallest_radius, self.smallest_cell, self.shortest_window)):
+            raise InvalidInput("smallest_radius, smallest_cell and shortest_window are at least 0, and finite")
+        if self.most_bins < 1:
+            raise InvalidInput("most_bins is at least 1")
 
     def against_question(self, query: RangeQuery, public_map: PublicMap) -> str | None:
         """Return the reason to refuse a question, None if there is none."""
@@ -76,9 +84,20 @@ class Policy:
             return "kind"
         if self.attributes is not None and query.measure and query.measure.attribute not in self.attributes:
             return "attribute"
-        if self._is_short(query.since, query.until):
+        if query.by is not None and self.attributes is not None and query.by.attribute not in self.attributes:
+            return "attribute"
+        if query.bins > self.most_bins:
+            return "bins"
+        if self._is_short(query.since, query.until) or self._is_short(0, query.every):
             return "window"
-        return None if has_room(query.range, self.smallest_radius, public_map) else "radius"
+        return None if self._has_room(query.range, public_map) else "radius"
+
+    def _has_room(self, places: Places, public_map: PublicMap) -> bool:
+        """Tell whether every place is large enough for a circle; of a map also for that in a smallest cell."""
+        if isinstance(places, Range):
+            return has_room(places, self.smallest_radius, public_map)
+        least = max(self.smallest_radius, self.smallest_cell / 2)
+        return least == 0 or all(has_room(each, least, public_map) for each in smallest_of(places))
 
     def against_vector(self, asked: Describe, public_map: PublicMap) -> str | None:
         """Return the reason to refuse to be described, None if there is none: a vector is a count of every cell."""
@@ -89,13 +108,7 @@ class Policy:
             return "epsilon"
         if "count" not in self.kinds:
             return "kind"
-        grid = public_map.grid(asked.columns, asked.rows)
-        cells = [
-            Rectangle(float(w), float(s), float(e), float(n))
-            for s, n in (grid.y_edges[:2], grid.y_edges[-2:])
-            for w, e in (grid.x_edges[:2],)
-        ]
-        return None if all(has_room(cell, self.smallest_radius, public_map) for cell in cells) else "radius"
+        return None if self._has_room(public_map.grid(asked.columns, asked.rows), public_map) else "radius"
 
     def against_group(self, offer: Offer) -> str | None:
         """Return the reason to refuse a group, None if there is none."""

@@ -11,6 +11,7 @@ from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
 from fedgroup.space import PublicMap
+from fedgroup.space.places import require_on_map
 
 
 class Unknown(ProtocolViolation):
@@ -19,10 +20,12 @@ class Unknown(ProtocolViolation):
 
 def require_answerable(query: RangeQuery, silo: OwnersSilo, *, public_map: PublicMap, protection: Protection) -> None:
     """Refuse a question about another place or about columns that are not there, and noise that cannot be drawn."""
-    public_map.require_reachable(query.range)
+    require_on_map(query.range, public_map)
     if query.measure is not None and query.measure.attribute not in silo.attributes:
         raise Unknown("attribute")
     if (query.since is not None or query.until is not None) and not silo.has_time:
+        raise Unknown("attribute")
+    if query.by is not None and query.by.attribute not in (silo.texts if query.by.of_texts else silo.attributes):
         raise Unknown("attribute")
     for scale in scales_of(query, protection).values():
         require_drawable(scale)

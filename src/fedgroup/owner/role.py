@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.messages import MaskedAnswers, NoisyAnswers, NoisyVectors, Partition
 from fedgroup.owner.comparing import ComparingOwners
-from fedgroup.owner.counting import Ints, contributing, count_vectors, found_units, sum_by, total_units
+from fedgroup.owner.counting import Found, Ints, contributing, count_vectors, found_units, sum_by, total_units
 from fedgroup.owner.identity import Codes
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records, require_degrees
@@ -24,6 +24,7 @@ from fedgroup.privacy.release import (
     Disclosed,
     disclose_to_leader,
     release_masked,
+    release_masked_sum,
     release_sum,
     release_vectors,
     scale_of_noise,
@@ -32,8 +33,14 @@ from fedgroup.privacy.release import (
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.privacy.shares import require_shareable
 from fedgroup.questions.query import RangeQuery
+from fedgroup.secure.masking import Words
 from fedgroup.secure.round import MaskedGroups
 from fedgroup.space import Grid, PublicMap
+
+MOST_MASKS = 1 << 30
+"""So many words of masks take some seconds; in one process more are left out of maps, for they cancel."""
+
+_WORDS_AT_ONCE = 1 << 22
 
 QUESTIONS_BEFORE_INDEX = 3
 """Sorting all records by place takes as long as scanning them a few times."""
@@ -60,10 +67,10 @@ class AnswerTerms:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Exact:
-    """The exact answer: what the leaders of trusted groups get in all, and each masked member's own."""
+    """The exact answer: what the leaders of trusted groups get in all, and what members of masked groups add."""
 
     to_leaders: Disclosed
-    hidden: Mapping[str, Ints]
+    hidden: Found | None = None
 
 
 class DataOwners:
@@ -86,7 +93,10 @@ class DataOwners:
     ) -> None:
         if public_map.lonlat:
             require_degrees(records.x, records.y)
-        self._records = contributing(records, public_map, most=protection.max_records)
+        cut = protection.max_records
+        self._records = contributing(records, public_map, most=cut, unit=protection.unit)
+        whole = cut is None or not protection.of_subjects
+        self._uncut = self._records if whole else contributing(records, public_map)
         self._index = index
         self._questions = 0
         self._map = public_map
@@ -133,12 +143,19 @@ class DataOwners:
 
     def _exact(self, query: RangeQuery, terms: AnswerTerms) -> _Exact:
         """Return the exact answers, per owner only where masked groups need them."""
-        index = self._ready_index()
+        records, most = self._records_of(query), self._protection.most_bins(query)
+        index = self._ready_index() if query.is_range and records is self._records else None
         if terms.masked is None:
-            totals = total_units(self._records, query, self._map) if index is None else index.totals(query)
-            return _Exact(disclose_to_leader(totals), {})
-        code, units = found_units(self._records, query, self._map) if index is None else index.partials(query)
-        return _Exact(disclose_to_leader(_leaders_total(code, units, terms)), _members_sums(code, units, terms))
+            if index is not None:
+                return _Exact(disclose_to_leader(index.totals(query)))
+            return _Exact(disclose_to_leader(total_units(records, query, self._map, most_bins=most)))
+        found = found_units(records, query, self._map, most_bins=most) if index is None else index.partials(query)
+        is_open = ~terms.partition.is_masked[terms.group_of_seat[found.code]]
+        return _Exact(disclose_to_leader(found.of(is_open).totals(query.bins)), found.of(~is_open))
+
+    def _records_of(self, query: RangeQuery) -> Records:
+        """Return the records that a question looks at: people are not cut to some records, but to some bins."""
+        return self._uncut if "people" in query.parts and self._protection.of_subjects else self._records
 
     def _ready_index(self) -> RecordIndex | None:
         """Return the index, from the third question on."""
@@ -163,37 +180,78 @@ class DataOwners:
             noise=self._noise,
             heard=terms.partition.owners,
         )
-        return noisy if terms.masked is None else replace(noisy, masked=self._masked(exact.hidden, query, terms.masked))
+        return noisy if exact.hidden is None else replace(noisy, masked=self._masked(exact.hidden, query, terms))
 
-    def _masked(self, hidden: Mapping[str, Ints], query: RangeQuery, groups: MaskedGroups) -> MaskedAnswers:
+    def _masked(self, hidden: Found, query: RangeQuery, terms: AnswerTerms) -> MaskedAnswers:
         """Run one masked round, with an id that was never used and fresh shares of noise."""
+        groups = terms.masked
+        assert groups is not None  # noqa: S101  asked for by masked groups only
+        if _too_many_masks(groups, query):
+            return self._summed(hidden, query, groups)
         mask = groups.masks(
             question=repr(query).encode(),
             epsilon_nano=query.epsilon.nano,
             epoch=self._ledger.epoch,
             round_id=secrets.token_bytes(16),
-            words=len(query.parts),
         )
-        values = release_masked(
-            hidden,
-            query=query,
-            protection=self._protection,
-            noise=self._noise,
-            parts=groups.parts_of_members,
-            mask=mask,
+        chunks = (
+            release_masked(
+                exact,
+                query=query,
+                protection=self._protection,
+                noise=self._noise,
+                parts=groups.parts_of_members,
+                mask=partial(_at_word, mask, first * len(query.parts)),
+            )
+            for first, exact in _members_sums(hidden, query, terms)
         )
-        return MaskedAnswers(values, groups.labels, groups.groups, groups.noises)
+        return MaskedAnswers(chunks, groups.labels, groups.groups, groups.noises)
+
+    def _summed(self, hidden: Found, query: RangeQuery, groups: MaskedGroups) -> MaskedAnswers:
+        """Return the sum of all masked groups as if one member had sent it: in one process nobody sees the others."""
+        sums = release_masked_sum(
+            hidden.totals(query.bins), query=query, protection=self._protection, noise=self._noise, sizes=groups.sizes
+        )
+        words = np.stack(list(sums.values()), axis=1).reshape(1, -1).view(np.uint64)
+        return MaskedAnswers([words], np.zeros(1, dtype=np.int32), 1, groups.noises)
 
 
-def _leaders_total(code: Codes, units: Mapping[str, Ints], terms: AnswerTerms) -> dict[str, int]:
-    """Let the leaders of trusted groups add up what their members disclose to them; an owner alone leads itself."""
-    open_to_leader = ~terms.partition.is_masked[terms.group_of_seat[code]]
-    return {part: int(values[open_to_leader].sum()) for part, values in units.items()}
+def leaves_masks_out(terms: AnswerTerms, query: RangeQuery) -> bool:
+    """Tell whether a question has so many bins that its masks are not made in one process."""
+    return terms.masked is not None and _too_many_masks(terms.masked, query)
 
 
-def _members_sums(code: Codes, units: Mapping[str, Ints], terms: AnswerTerms) -> dict[str, Ints]:
-    """Return the exact answers of the members of masked groups; members without records here answer 0."""
+def _too_many_masks(groups: MaskedGroups, query: RangeQuery) -> bool:
+    words = len(query.parts) * query.bins
+    return query.bins > 1 and max(len(groups.first), len(groups.members)) * words > MOST_MASKS
+
+
+def _at_word(mask: Callable[[Ints, int], Words], first: int, values: Ints) -> Words:
+    return mask(values, first)
+
+
+def _members_sums(hidden: Found, query: RangeQuery, terms: AnswerTerms) -> Iterator[tuple[int, dict[str, Ints]]]:
+    """Yield the exact answers of the members of masked groups, some bins after the other, with the first bin.
+
+    Members without records here answer 0.
+    """
     assert terms.masked is not None  # noqa: S101  asked for by masked groups only
-    seats = terms.seats[code]
-    owners = terms.partition.owners
-    return {part: sum_by(seats, values, owners)[terms.masked.members] for part, values in units.items()}
+    members = terms.masked.members
+    member_at = np.full(terms.partition.owners, -1, dtype=np.int64)
+    member_at[members] = np.arange(len(members))
+    whose = member_at[terms.seats[hidden.code]]
+    order = np.argsort(hidden.bin, kind="stable")
+    whose, sorted_bin = whose[order], hidden.bin[order]
+    units = {part: values[order] for part, values in hidden.units.items()}
+    step = max(2, _WORDS_AT_ONCE // max(1, len(members)) // 2 * 2)
+    for first in range(0, query.bins, step):
+        bins = min(step, query.bins - first)
+        here = slice(*np.searchsorted(sorted_bin, (first, first + bins)).tolist())
+        label = whose[here] * bins + (sorted_bin[here] - first)
+        yield (
+            first,
+            {
+                part: sum_by(label, values[here], len(members) * bins).reshape(len(members), bins)
+                for part, values in units.items()
+            },
+        )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.messages.asked import Ask
@@ -21,12 +22,17 @@ from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.masking import round_context
 from fedgroup.secure.member import Member
+from fedgroup.secure.widths import word_bytes
+
+Ints = npt.NDArray[np.int64]
 
 MOST_OPEN = 256
 MOST_HELD = 4_096
+MOST_LETTER_BYTES = 64 << 20
+"""Of letters to a leader: as many as may be held, and as many again as may come in all rounds that are open."""
 _NUMBER = 8
-LETTER_BYTES = 2 + 2 * _NUMBER
-"""A position and two numbers, so that all letters are equally long."""
+_FEWEST = 2
+"""A letter holds a position and so many numbers at least, so that all about one range are equally long."""
 
 
 @dataclass(eq=False)
@@ -41,9 +47,15 @@ class Round:
     query: RangeQuery
     group: Group
     until: float
-    letters: dict[int, list[int]] = field(default_factory=dict, repr=False)
+    letters: dict[int, Ints] = field(default_factory=dict, repr=False)
     awaited: list[int] | None = None
     ready: bool = False
+
+    @property
+    def most_bytes(self) -> int:
+        """How long the letters of this round are in all, if this owner leads and everybody writes."""
+        leads = self.group.mode == "trusted" and self.group.position == 0
+        return len(self.group.members) * _numbers(self.query) * _NUMBER if leads else 0
 
     @property
     def complete(self) -> bool:
@@ -56,6 +68,7 @@ class OpenRounds:
     def __init__(self) -> None:
         self._rounds: OrderedDict[bytes, Round] = OrderedDict()
         self._held: OrderedDict[tuple[bytes, str], Letter] = OrderedDict()
+        self._held_bytes = 0
 
     def begin(self, ask: Ask, query: RangeQuery, group: Group, until: float) -> Round:
         """Return the round of a question; one id stands for one question for ever."""
@@ -64,10 +77,14 @@ class OpenRounds:
             if (known.ask.query, known.ask.plan) != (ask.query, ask.plan):
                 raise ProtocolViolation("a round's question cannot change")
             return known
-        self._rounds[ask.round] = Round(ask, query, group, until)
-        while len(self._rounds) > MOST_OPEN:
+        this = self._rounds[ask.round] = Round(ask, query, group, until)
+        while len(self._rounds) > MOST_OPEN or (len(self._rounds) > 1 and self._most_bytes > MOST_LETTER_BYTES):
             self._rounds.popitem(last=False)
-        return self._rounds[ask.round]
+        return this
+
+    @property
+    def _most_bytes(self) -> int:
+        return sum(each.most_bytes for each in self._rounds.values())
 
     def find(self, round_id: bytes) -> Round | None:
         return self._rounds.get(round_id)
@@ -77,24 +94,33 @@ class OpenRounds:
 
     def hold(self, sender: str, letter: Letter) -> None:
         """Keep a letter whose question has not come yet."""
-        self._held.setdefault((letter.round, sender), letter)
-        while len(self._held) > MOST_HELD:
-            self._held.popitem(last=False)
+        if (letter.round, sender) not in self._held:
+            self._held[letter.round, sender] = letter
+            self._held_bytes += len(letter.sealed)
+        while len(self._held) > MOST_HELD or self._held_bytes > MOST_LETTER_BYTES:
+            self._forget(next(iter(self._held)))
 
     def held(self, round_id: bytes) -> list[tuple[str, Letter]]:
         """Return, and forget, the letters held for a round."""
         found = [key for key in self._held if key[0] == round_id]
-        return [(key[1], self._held.pop(key)) for key in found]
+        return [(key[1], self._forget(key)) for key in found]
+
+    def _forget(self, key: tuple[bytes, str]) -> Letter:
+        letter = self._held.pop(key)
+        self._held_bytes -= len(letter.sealed)
+        return letter
 
 
 def partial_letter(this: Round, disclosed: Disclosed, identity: Any) -> Letter:
-    """Return the exact answer sealed for the leader of the group; broker and provider see a fixed length."""
-    numbers = [*disclosed.partials.values(), 0][:2]
-    plain = this.group.position.to_bytes(2, "big") + b"".join(n.to_bytes(_NUMBER, "big", signed=True) for n in numbers)
+    """Return the exact answer sealed for the leader of the group; broker and provider see a length told by the bins."""
+    words = np.zeros(_numbers(this.query), dtype=">i8")
+    exact = in_words(disclosed.partials, this.query)
+    words[: len(exact)] = exact
+    plain = this.group.position.to_bytes(2, "big") + words.tobytes()
     return Letter(this.ask.round, identity.seal(this.group.members[0], _context(this), plain))
 
 
-def read_letter(this: Round, sender: str, letter: Letter, identity: Any) -> tuple[int, list[int]]:
+def read_letter(this: Round, sender: str, letter: Letter, identity: Any) -> tuple[int, Ints]:
     """Return a member's position and exact answer; a letter of anyone else, or of another round, is refused."""
     group = this.group
     position = next((i for i, member in enumerate(group.members) if member.name == sender), None)
@@ -102,29 +128,44 @@ def read_letter(this: Round, sender: str, letter: Letter, identity: Any) -> tupl
         raise ProtocolViolation("only members of a trusted group write to its leader")
     assert position is not None  # noqa: S101  just checked
     plain = identity.open(group.members[position], _context(this), letter.sealed)
-    if len(plain) != LETTER_BYTES or int.from_bytes(plain[:2], "big") != position:
-        raise ProtocolViolation("a letter holds its writer's position and two numbers")
-    numbers = [int.from_bytes(plain[at : at + _NUMBER], "big", signed=True) for at in (2, 2 + _NUMBER)]
-    return position, numbers[: len(this.query.parts)]
+    numbers = _numbers(this.query)
+    if len(plain) != 2 + numbers * _NUMBER or int.from_bytes(plain[:2], "big") != position:
+        raise ProtocolViolation("a letter holds its writer's position and the numbers of its answer")
+    words = np.frombuffer(plain, dtype=">i8", offset=2).astype(np.int64)
+    return position, words[: this.query.bins * len(this.query.parts)]
 
 
-def sums_of(this: Round, own: dict[str, int]) -> tuple[list[int], dict[str, int]]:
+def _numbers(query: RangeQuery) -> int:
+    return max(_FEWEST, query.bins * len(query.parts))
+
+
+def in_words(sums: Mapping[str, Ints], query: RangeQuery) -> Ints:
+    """Return sums as they travel: bin after bin, each with the question's parts."""
+    return np.stack([sums[part] for part in query.parts], axis=1).ravel()
+
+
+def sums_of(this: Round, own: Mapping[str, Ints]) -> tuple[list[int], dict[str, Ints]]:
     """Return who of a trusted group is heard, and what they add up to with the leader's own answer."""
     awaited = set(this.awaited or [])
     letters = {position: sums for position, sums in this.letters.items() if position in awaited}
-    parts = enumerate(this.query.parts)
-    sums: dict[str, int] = {name: own[name] + sum(each[at] for each in letters.values()) for at, name in parts}
-    return sorted({this.group.position, *letters}), sums
+    words = in_words(own, this.query)
+    for sums in letters.values():
+        words = words + sums
+    columns = words.reshape(-1, len(this.query.parts)).T
+    return sorted({this.group.position, *letters}), dict(zip(this.query.parts, columns, strict=True))
 
 
-def noisy_sums(exact: dict[str, int], query: RangeQuery, *, protection: Protection, noise: NoiseSource) -> list[int]:
-    """Return the sums of one group, with the one noise that its leader draws."""
+def noisy_sums(
+    exact: Mapping[str, Ints], query: RangeQuery, *, protection: Protection, noise: NoiseSource
+) -> list[int]:
+    """Return the sums of one group, with the one noise a bin that its leader draws."""
     noisy = release_sum(exact, groups=1, query=query, protection=protection, noise=noise, heard=1)
-    return [int(noisy.parts[part]) for part in query.parts]
+    words: list[int] = in_words(noisy.parts, query).tolist()  # type: ignore[arg-type]  # live noise is whole
+    return words
 
 
 def masked_reply(
-    this: Round, exact: dict[str, int], member: Member, positions: Sequence[int], *, protection: Protection,
+    this: Round, exact: Mapping[str, Ints], member: Member, positions: Sequence[int], *, protection: Protection,
     noise: NoiseSource,
 ) -> Masked:  # fmt: skip
     """Return a masked answer over the members at these positions, with this owner's share of noise.
@@ -132,24 +173,22 @@ def masked_reply(
     Requires:  the round was charged, and this is called once for it.
     """
     query, parts = this.query, this.group.terms.parts
+    width = word_bytes(query, protection, this.group.terms)
     roster = this.group.digest + struct.pack(f"!{len(positions)}H", *positions)
 
     def mask(values: Any) -> Any:
-        sent = [
-            int.from_bytes(member.answer(_masked_context(this, part, roster), int(value)), "little")
-            for part, value in zip(query.parts, values[0], strict=True)
-        ]
-        return np.array([sent], dtype=np.uint64)
+        sent = member.answer(_masked_context(this, roster), values[0], word_bytes=width)
+        return np.frombuffer(sent, dtype=f"<u{width}").reshape(1, -1)
 
     words = release_masked(
-        {part: np.array([exact[part]], dtype=np.int64) for part in query.parts},
+        {part: exact[part].reshape(1, -1) for part in query.parts},
         query=query,
         protection=protection,
         noise=noise,
         parts=np.array([parts], dtype=np.int64),
         mask=mask,
     )
-    return Masked(this.ask.round, [int(word) for word in words[0]])
+    return Masked(this.ask.round, words.tobytes())
 
 
 def told_of_masked(this: Round, heard: int, protection: Protection) -> str:
@@ -163,19 +202,17 @@ def told_of_masked(this: Round, heard: int, protection: Protection) -> str:
 
 
 def _alone(part: str, query: RangeQuery, protection: Protection, parts: int) -> float:
-    counted = part == "count" or query.measure is None
-    sensitivity = protection.of_count() if counted or query.measure is None else protection.of_sum(query.measure)
-    return epsilon_if_alone(sensitivity, scales_of(query, protection)[part], parts)
+    return epsilon_if_alone(protection.of(part, query), scales_of(query, protection)[part], parts)
 
 
 def _context(this: Round) -> bytes:
     return b"partial answer " + this.group.digest + this.ask.round
 
 
-def _masked_context(this: Round, part: str, roster: bytes) -> bytes:
+def _masked_context(this: Round, roster: bytes) -> bytes:
     # Epochs are each owner's own, so none is in here; a round's id never comes twice, for that is on record.
     return round_context(
-        question=f"{part} of {this.ask.query}".encode(),
+        question=f"{this.ask.query}".encode(),
         epsilon_nano=this.query.epsilon.nano,
         parts=this.group.terms.parts,
         roster_digest=roster,

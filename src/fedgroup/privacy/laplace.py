@@ -11,6 +11,8 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+
 from fedgroup.errors import InvalidInput
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.privacy.laplace_inverse import Inverse, thresholds
@@ -24,6 +26,7 @@ LARGEST_SCALE = 2**45
 """Noise beyond 100 scales is never seen, so sums of a million noises of this scale stay within 64 bits."""
 
 LARGEST_TERM = 2**62
+_AT_ONCE = 1 << 20
 
 
 def draw_discrete_laplace(stream: Keystream, scale: Fraction, count: int) -> Ints:
@@ -36,6 +39,16 @@ def draw_discrete_laplace_sum(stream: Keystream, scale: Fraction, count: int) ->
     """Return the sum of the same `count` draws."""
     table = _table(scale)
     return int(draw_by_rejection(stream, scale, count).sum()) if table is None else table.draw_sum(stream, count)
+
+
+def draw_discrete_laplace_sums(stream: Keystream, scale: Fraction, *, each: int, count: int) -> Ints:
+    """Return `count` independent sums of `each` draws; a few are drawn together, many one sum after the other."""
+    if count == 1 or (each > 1 and each * count > _AT_ONCE):
+        one_by_one = (draw_discrete_laplace_sum(stream, scale, each) for _ in range(count))
+        return np.fromiter(one_by_one, dtype=np.int64, count=count)
+    drawn = draw_discrete_laplace(stream, scale, each * count)
+    sums: Ints = drawn.reshape(count, each).sum(axis=1, dtype=np.int64)
+    return sums
 
 
 @lru_cache(maxsize=256)

@@ -1,6 +1,7 @@
 """Exact negative-binomial variables: a table for small scales, a sum of log-series variables for large ones.
 
-Requires:  uniform bits; a scale that is an exact fraction, as Delta / epsilon is; a whole number t of parts.
+Requires:  uniform bits; a scale that is an exact fraction, as Delta / epsilon is; t >= 1 parts, a whole number or an
+           exact fraction.
 Guarantee: a draw takes k = 0, 1, 2, ... with probability exactly C(k + 1/t - 1, k) (1-a)^(1/t) a^k, a = exp(-1/scale).
            No floating-point number takes part in a decision, and no tail is cut.
 Proof:     the table's in table.py and series_inverse.py; the sum's in share_laws.py and log_series.py.
@@ -27,7 +28,7 @@ _AT_ONCE = 2**16
 """So many sums are drawn together: enough to be fast, few enough that their terms fit the memory."""
 
 
-def draw_negative_binomial(stream: Keystream, scale: Fraction, *, parts: int, count: int) -> Ints:
+def draw_negative_binomial(stream: Keystream, scale: Fraction, *, parts: int | Fraction, count: int) -> Ints:
     """Return `count` independent draws of shape 1/parts."""
     if scale <= LARGEST_TABLE_SCALE:
         return _table(NegativeBinomial(scale, parts)).draw(stream, count)
@@ -36,7 +37,7 @@ def draw_negative_binomial(stream: Keystream, scale: Fraction, *, parts: int, co
     return np.concatenate([np.empty(0, dtype=np.int64), *sums])
 
 
-def _draw_sums(stream: Keystream, scale: Fraction, *, parts: int, count: int) -> Ints:
+def _draw_sums(stream: Keystream, scale: Fraction, *, parts: int | Fraction, count: int) -> Ints:
     """Return `count` independent sums, each of a Poisson number of log-series variables."""
     terms = _table(NumberOfTerms(scale, parts)).draw(stream, count)
     ends = np.cumsum(terms)

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from fedgroup.errors import InvalidInput
 from fedgroup.given import whole_number
 from fedgroup.privacy.keystream import Keystream
-from fedgroup.privacy.laplace import draw_discrete_laplace, draw_discrete_laplace_sum
-from fedgroup.privacy.shares import draw_laplace_shares
+from fedgroup.privacy.laplace import draw_discrete_laplace, draw_discrete_laplace_sums
+from fedgroup.privacy.shares import draw_laplace_shares, draw_sums_of_shares
 
 LARGEST_SEED = 2**128
 
@@ -42,12 +42,16 @@ class NoiseSource(Protocol):
         """Return `count` independent noises."""
         ...
 
-    def laplace_sum(self, scale: Fraction, count: int) -> int | float:
-        """Return the sum of `count` independent noises."""
+    def laplace_sums(self, scale: Fraction, each: int, count: int) -> Ints | Floats:
+        """Return `count` independent sums of `each` independent noises."""
         ...
 
     def laplace_shares(self, scale: Fraction, parts: int, count: int) -> Ints:
         """Return `count` independent shares, of which `parts` make one Laplace noise."""
+        ...
+
+    def sums_of_shares(self, scale: Fraction, parts: int, shares: int, count: int) -> Ints:
+        """Return `count` independent sums of so many `shares`, of which `parts` make one Laplace noise."""
         ...
 
 
@@ -70,15 +74,20 @@ class SecureNoise:
         with self._turn():
             return draw_discrete_laplace(self._stream, scale, count)
 
-    def laplace_sum(self, scale: Fraction, count: int) -> int:
-        """Return the sum of `count` independent noises."""
-        with self._turn():
-            return draw_discrete_laplace_sum(self._stream, scale, count)
-
     def laplace_shares(self, scale: Fraction, parts: int, count: int) -> Ints:
         """Return `count` independent shares, of which `parts` make one Laplace noise."""
         with self._turn():
             return draw_laplace_shares(self._stream, scale, parts, count)
+
+    def laplace_sums(self, scale: Fraction, each: int, count: int) -> Ints:
+        """Return `count` independent sums of `each` independent noises."""
+        with self._turn():
+            return draw_discrete_laplace_sums(self._stream, scale, each=each, count=count)
+
+    def sums_of_shares(self, scale: Fraction, parts: int, shares: int, count: int) -> Ints:
+        """Return `count` independent sums of so many `shares`, of which `parts` make one Laplace noise."""
+        with self._turn():
+            return draw_sums_of_shares(self._stream, scale, parts=parts, shares=shares, count=count)
 
     def _turn(self) -> threading.Lock:
         """Return the lock under which this process may use its stream."""
@@ -127,15 +136,20 @@ class SeededNoise:
         with self._lock:
             return draw_discrete_laplace(self._stream, scale, count)
 
-    def laplace_sum(self, scale: Fraction, count: int) -> int:
-        """Return the sum of the noises that `laplace` would return."""
-        with self._lock:
-            return draw_discrete_laplace_sum(self._stream, scale, count)
-
     def laplace_shares(self, scale: Fraction, parts: int, count: int) -> Ints:
         """Return `count` independent shares, the same for every source of this seed."""
         with self._lock:
             return draw_laplace_shares(self._stream, scale, parts, count)
+
+    def laplace_sums(self, scale: Fraction, each: int, count: int) -> Ints:
+        """Return `count` independent sums of `each` independent noises."""
+        with self._lock:
+            return draw_discrete_laplace_sums(self._stream, scale, each=each, count=count)
+
+    def sums_of_shares(self, scale: Fraction, parts: int, shares: int, count: int) -> Ints:
+        """Return `count` independent sums of so many `shares`, of which `parts` make one Laplace noise."""
+        with self._lock:
+            return draw_sums_of_shares(self._stream, scale, parts=parts, shares=shares, count=count)
 
 
 class FloatingPointLaplace:
@@ -157,9 +171,15 @@ class FloatingPointLaplace:
         noise: Floats = -float(scale) * np.sign(centred) * np.log1p(-2 * np.abs(centred))
         return noise
 
-    def laplace_sum(self, scale: Fraction, count: int) -> float:
-        """Return the sum of `count` independent noises."""
-        return float(self.laplace(scale, count).sum())
+    def laplace_sums(self, scale: Fraction, each: int, count: int) -> Floats:
+        """Return `count` independent sums of `each` independent noises."""
+        sums: Floats = self.laplace(scale, each * count).reshape(count, each).sum(axis=1)
+        return sums
+
+    def sums_of_shares(self, scale: Fraction, parts: int, shares: int, count: int) -> NoReturn:
+        """Refuse: shares are whole numbers."""
+        self.laplace_shares(scale, parts, shares * count)
+        raise AssertionError
 
     def laplace_shares(self, scale: Fraction, parts: int, count: int) -> NoReturn:
         """Refuse: shares are whole numbers."""

@@ -32,9 +32,15 @@ class OpenDPNoise:
         noisy = dp.m.make_laplace(*vector, scale=float(safe))([0] * count)
         return np.array(noisy, dtype=np.int64)
 
-    def laplace_sum(self, scale: Fraction, count: int) -> int:
-        """Return the sum of `count` independent noises."""
-        return int(self.laplace(scale, count).sum())
+    def laplace_sums(self, scale: Fraction, each: int, count: int) -> npt.NDArray[np.int64]:
+        """Return `count` independent sums of `each` independent noises."""
+        sums: npt.NDArray[np.int64] = self.laplace(scale, each * count).reshape(count, each).sum(axis=1)
+        return sums
+
+    def sums_of_shares(self, scale: Fraction, parts: int, shares: int, count: int) -> NoReturn:
+        """Refuse: OpenDP has no negative binomial."""
+        self.laplace_shares(scale, parts, shares * count)
+        raise AssertionError
 
     def laplace_shares(self, scale: Fraction, parts: int, count: int) -> NoReturn:
         """Refuse: OpenDP has no negative binomial."""

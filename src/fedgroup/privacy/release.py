@@ -1,9 +1,9 @@
 """The turnstile: the one place through which anything made from records leaves its owner.
 
 `release_vectors` and `release_sum` add noise, and what they return may be shown to anyone; so may what
-`release_masked` returns, of which only sums over whole groups mean anything. `disclose_to_leader` adds none: it is
-the paper's trusted group, and what it returns may be shown to one leader only. Budgets are charged by the caller,
-before it comes here.
+`release_masked` returns, of which only sums over whole groups mean anything, and `release_masked_sum`, which is such.
+`disclose_to_leader` adds none: it is the paper's trusted group, and what it returns may be shown to one leader only.
+Budgets are charged by the caller, before it comes here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.messages import NoisyAnswers, NoisyVectors
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Grid
 
 Ints = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ class Disclosed:
 
     __slots__ = ("partials",)
 
-    def __init__(self, partials: Mapping[str, int]) -> None:
+    def __init__(self, partials: Mapping[str, Ints]) -> None:
         self.partials = partials
 
     def __repr__(self) -> str:
@@ -48,15 +48,13 @@ def scale_of_noise(sensitivity: int, epsilon: Epsilon) -> Fraction:
 
 
 def scales_of(query: RangeQuery, protection: Protection) -> dict[str, Fraction]:
-    """Return the scale of the noise that each part of the answer gets."""
-    return dict(_scales(query.parts, query.measure, query.epsilon_of_part, protection))
+    """Return the scale of the noise that each part of the answer gets in every bin."""
+    return dict(_scales(query, protection))
 
 
 @lru_cache(maxsize=256)
-def _scales(
-    parts: tuple[str, ...], measure: Measure | None, epsilon: Epsilon, protection: Protection
-) -> Mapping[str, Fraction]:
-    return {part: scale_of_noise(_sensitivity(part, measure, protection), epsilon) for part in parts}
+def _scales(query: RangeQuery, protection: Protection) -> Mapping[str, Fraction]:
+    return {part: scale_of_noise(protection.of(part, query), query.epsilon_of_part) for part in query.parts}
 
 
 def release_vectors(
@@ -90,50 +88,75 @@ def _wide_enough(noisy: npt.NDArray[Any], released: npt.NDArray[Any]) -> npt.NDA
 
 
 def release_sum(
-    exact: Mapping[str, int], *, groups: int, query: RangeQuery, protection: Protection, noise: NoiseSource, heard: int
+    exact: Mapping[str, Ints], *, groups: int, query: RangeQuery, protection: Protection, noise: NoiseSource, heard: int
 ) -> NoisyAnswers:
-    """Return the exact sums over some disjoint groups with one Laplace noise per group and part, added up.
+    """Return the exact sums over some disjoint groups with one Laplace noise per group, part and bin, added up.
 
     A leader does this for its group. A host of many groups does it for all at once: the sum of their noisy sums is
     the same number, and shows less than each of them would.
 
-    Requires:  `exact[part]` is the whole-unit sum over all the groups; `groups` counts those with nothing in range too.
-    Guarantee: the result is `query.epsilon`-differentially private: each part is calibrated to its share of it, and
-               holds at least one whole noise of each group.
+    Requires:  `exact[part]` is the whole-unit sum over all the groups, bin by bin; `groups` counts those with nothing
+               in range too.
+    Guarantee: the result is `query.epsilon`-differentially private: each part is calibrated to its share of it and to
+               all bins together, and holds at least one whole noise of each group in every bin.
     Proof:     docs/guarantees.md#counts
     """
     scales = scales_of(query, protection)
-    noisy = {part: total + noise.laplace_sum(scales[part], groups) for part, total in exact.items()}
+    noisy = {part: sums + noise.laplace_sums(scales[part], groups, len(sums)) for part, sums in exact.items()}
     return NoisyAnswers(noisy, scales, noise.continuous, noises=groups, heard=heard)
 
 
 def release_masked(
     exact: Mapping[str, Ints], *, query: RangeQuery, protection: Protection, noise: NoiseSource, parts: Ints, mask: Mask
 ) -> npt.NDArray[np.uint64]:
-    """Return every member's exact values with a share of noise, masked: a row per member, a column per part.
+    """Return every member's exact values with shares of noise, masked: a row per member, a word per bin and part.
 
-    Requires:  `parts[i]` shares make one noise in member i's group (`secure.terms`); `mask` is used for this call only.
-    Guarantee: alone a row is uniform; the sum of a group is `query.epsilon`-differentially private when at least
-               `parts` of its heard members are honest.
+    Requires:  `exact[part]` has a row per member and a column per bin, of all bins or of some of them; `parts[i]`
+               shares make one noise in member i's group (`secure.terms`); `mask` is used for these words only.
+    Guarantee: alone a row is uniform; the sums of a group are `query.epsilon`-differentially private, all bins
+               together, when at least `parts` of its heard members are honest.
     Proof:     docs/guarantees.md#masked-groups
     """
     scales = scales_of(query, protection)
-    columns = [values + _shares(scales[part], parts, noise) for part, values in exact.items()]
-    return mask(np.stack(columns, axis=1))
+    words = [values + _shares(scales[part], parts, noise, bins=values.shape[1]) for part, values in exact.items()]
+    return mask(np.stack(words, axis=2).reshape(len(parts), -1))
 
 
-def _shares(scale: Fraction, parts: Ints, noise: NoiseSource) -> Ints:
-    """Return one share of noise per member; members whose noise has as many parts are drawn together."""
+def release_masked_sum(
+    exact: Mapping[str, Ints],
+    *,
+    query: RangeQuery,
+    protection: Protection,
+    noise: NoiseSource,
+    sizes: Mapping[int, int],
+) -> dict[str, Ints]:
+    """Return the sums over masked groups as they come out of a round, without playing the round.
+
+    For a host of all members, who share its memory: masks cancel, and what is left is drawn from its own law.
+
+    Requires:  `exact[part]` are the sums over all members, bin by bin; so many members, `sizes[t]`, are in groups whose
+               noise is cut into t parts.
+    Guarantee: as the sum of what `release_masked` returns.
+    """
+    scales = scales_of(query, protection)
+    return {
+        part: sums + sum(noise.sums_of_shares(scales[part], t, n, len(sums)) for t, n in sorted(sizes.items()))
+        for part, sums in exact.items()
+    }
+
+
+def _shares(scale: Fraction, parts: Ints, noise: NoiseSource, *, bins: int) -> Ints:
+    """Return a share of noise per member and bin; members whose noise has as many parts are drawn together."""
     if len(parts) == 1:
-        return noise.laplace_shares(scale, int(parts[0]), 1)
-    shares = np.empty(len(parts), dtype=np.int64)
+        return noise.laplace_shares(scale, int(parts[0]), bins).reshape(1, bins)
+    shares = np.empty((len(parts), bins), dtype=np.int64)
     for t in np.unique(parts).tolist():
-        mine = parts == t
-        shares[mine] = noise.laplace_shares(scale, t, int(mine.sum()))
+        mine = np.flatnonzero(parts == t)
+        shares[mine] = noise.laplace_shares(scale, t, len(mine) * bins).reshape(len(mine), bins)
     return shares
 
 
-def disclose_to_leader(partials: Mapping[str, int]) -> Disclosed:
+def disclose_to_leader(partials: Mapping[str, Ints]) -> Disclosed:
     """Return an owner's exact partial answer for the leader of its trusted group; of a host of many, their sum.
 
     Requires:  every owner consented to the named members of its group.
@@ -142,10 +165,3 @@ def disclose_to_leader(partials: Mapping[str, int]) -> Disclosed:
     Proof:     docs/guarantees.md#trusted-groups
     """
     return Disclosed(partials)
-
-
-def _sensitivity(part: str, measure: Measure | None, protection: Protection) -> int:
-    if part == "count":
-        return protection.of_count()
-    assert measure is not None  # noqa: S101  a sum has a measure, checked at birth
-    return protection.of_sum(measure)

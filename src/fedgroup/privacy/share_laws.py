@@ -1,8 +1,9 @@
 """The laws that noise shares are made of: the negative binomial, and the number of terms in its other form.
 
-With a = exp(-1/scale) and t parts, the negative binomial of shape 1/t takes k = 0, 1, 2, ... with probability
-C(k + 1/t - 1, k) (1-a)^(1/t) a^k. It is also the sum of N independent log-series variables, P(k) = a^k / k divided by
--ln(1-a), where N is Poisson of mean -ln(1-a) / t: both have the generating function ((1-a) / (1-az))^(1/t).
+With a = exp(-1/scale) and t >= 1 parts, a whole number or a fraction, the negative binomial of shape 1/t takes k = 0,
+1, 2, ... with probability C(k + 1/t - 1, k) (1-a)^(1/t) a^k. It is also the sum of N independent log-series variables,
+P(k) = a^k / k divided by -ln(1-a), where N is Poisson of mean -ln(1-a) / t: both have the generating function
+((1-a) / (1-az))^(1/t).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ class NegativeBinomial:
     """The negative binomial of shape 1/parts; of one part, the geometric law (1-a) a^k."""
 
     scale: Fraction
-    parts: int
+    parts: int | Fraction
 
     def first(self, context: Context) -> Decimal:
         """Return P(0) = (1-a)^(1/t)."""
@@ -29,7 +30,8 @@ class NegativeBinomial:
 
     def step(self, k: int) -> tuple[int, int]:
         """Return (k + 1/t) / (k + 1)."""
-        return k * self.parts + 1, (k + 1) * self.parts
+        whole, over = self.parts.numerator, self.parts.denominator
+        return k * whole + over, (k + 1) * whole
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class NumberOfTerms:
     """The Poisson law of how many log-series variables make one negative binomial of shape 1/parts."""
 
     scale: Fraction
-    parts: int
+    parts: int | Fraction
 
     def first(self, context: Context) -> Decimal:
         """Return P(0) = exp(-mean)."""
@@ -55,10 +57,11 @@ class NumberOfTerms:
 # Operators on Decimal, even the sign, round to the context of the thread; the methods of `context` to its own.
 
 
-def _mean_terms(scale: Fraction, parts: int, context: Context) -> Decimal:
+def _mean_terms(scale: Fraction, parts: int | Fraction, context: Context) -> Decimal:
     """Return -ln(1-a) / t."""
     log = context.ln(context.subtract(Decimal(1), _a(scale, context)))
-    return context.divide(log.copy_negate(), Decimal(parts))
+    part = context.multiply(log.copy_negate(), Decimal(parts.denominator))
+    return context.divide(part, Decimal(parts.numerator))
 
 
 def _a(scale: Fraction, context: Context) -> Decimal:

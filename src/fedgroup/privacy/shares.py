@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from fedgroup.errors import InvalidInput
 from fedgroup.privacy.keystream import Keystream
-from fedgroup.privacy.laplace import require_drawable
+from fedgroup.privacy.laplace import draw_discrete_laplace_sums, require_drawable
 from fedgroup.privacy.negative_binomial import LARGEST_TABLE_SCALE, draw_negative_binomial
 from fedgroup.privacy.rejection import Ints
 
@@ -23,7 +23,7 @@ LARGEST_SHARED_SCALE = 2**40
 LARGEST_SHARED_TERM = 2**54
 
 
-def draw_laplace_shares(stream: Keystream, scale: Fraction, parts: int, count: int) -> Ints:
+def draw_laplace_shares(stream: Keystream, scale: Fraction, parts: int | Fraction, count: int) -> Ints:
     """Return `count` independent shares, of which `parts` make one discrete Laplace noise."""
     require_shareable(scale, parts)
     both = draw_negative_binomial(stream, scale, parts=parts, count=2 * count)
@@ -31,7 +31,19 @@ def draw_laplace_shares(stream: Keystream, scale: Fraction, parts: int, count: i
     return shares
 
 
-def require_shareable(scale: Fraction, parts: int) -> None:
+def draw_sums_of_shares(stream: Keystream, scale: Fraction, *, parts: int, shares: int, count: int) -> Ints:
+    """Return `count` independent sums of so many `shares`, of which `parts` make one noise, from the law of the sum.
+
+    Guarantee: the exact law: n shares are n // t whole noises and one more share of n % t parts of t, since the
+               characteristic function of a share is phi^(1/t) and they multiply.
+    """
+    require_shareable(scale, parts)
+    whole, rest = divmod(shares, parts)
+    total = draw_discrete_laplace_sums(stream, scale, each=whole, count=count)
+    return total + draw_laplace_shares(stream, scale, Fraction(parts, rest), count) if rest else total
+
+
+def require_shareable(scale: Fraction, parts: int | Fraction) -> None:
     """Refuse scales whose shares or exact fraction leave 64 bits, and noise in less than one part."""
     require_drawable(scale)
     fits = scale <= LARGEST_SHARED_SCALE and scale.numerator < LARGEST_SHARED_TERM

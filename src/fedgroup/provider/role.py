@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -100,12 +101,14 @@ class Provider:
 
     def combine(self, answers: NoisyAnswers) -> NoisyTotals:
         """Return the sum of all groups' noisy answers; of masked groups only sums over all members mean anything."""
-        totals = dict(answers.parts)
+        totals: dict[str, Any] = dict(answers.parts)
         noises: float = answers.noises
         masked = answers.masked
         if masked is not None:
-            sums = sums_of_masked(masked.values, masked.labels, masked.groups).sum(axis=0)
-            totals = {part: total + int(extra) for (part, total), extra in zip(totals.items(), sums, strict=True)}
+            # chunk by chunk: owners times bins are never held
+            sums = [sums_of_masked(each, masked.labels, masked.groups).sum(axis=0) for each in masked.chunks]
+            words = np.concatenate(sums).reshape(-1, len(totals))
+            totals = {part: total + words[:, at] for at, (part, total) in enumerate(totals.items())}
             noises += masked.noises
         return NoisyTotals(totals, answers.scales, answers.continuous, noises=noises, heard=answers.heard)
 

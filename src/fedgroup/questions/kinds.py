@@ -9,8 +9,8 @@ from typing import Literal
 from fedgroup.errors import InvalidQuery
 from fedgroup.given import written
 
-Part = Literal["count", "sum"]
-"""A sum over records: of ones, or of an attribute's values in whole units."""
+Part = Literal["count", "sum", "people"]
+"""A sum: of records, of an attribute's values in whole units, or of subjects, each once in a bin."""
 
 MEASURE = ("attribute", "clip", "signed", "resolution")
 """What is said about an attribute."""
@@ -40,6 +40,13 @@ KINDS = {
     kind.name: kind
     for kind in (
         Kind("count", ("count",), "count records", "Count the records in a range, privately", "count"),
+        Kind(
+            "people",
+            ("people",),
+            "count people",
+            "Count the people in a range, each once, privately",
+            "people",
+        ),
         Kind(
             "sum",
             ("sum",),

@@ -1,4 +1,4 @@
-"""A question as a value: of what kind, about which range and time window, at what price."""
+"""A question as a value: of what kind, about which bins, at what price. A range is the map with one bin."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from functools import cached_property
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery
 from fedgroup.given import written
+from fedgroup.questions.bins import MOST_BINS, Categories, steps_of
 from fedgroup.questions.kinds import KINDS, Part, require_kind
 from fedgroup.space import Range
+from fedgroup.space.places import Places, how_many
 
 MOST_UNITS = 4_000_000_000
 """The largest clip in units of its resolution: beyond it sums and noise might leave 64 bits."""
@@ -67,14 +69,20 @@ class Measure:
 
 @dataclass(frozen=True)
 class RangeQuery:
-    """A question: how many records lie in a range (and a time window), or what is the sum or mean of an attribute."""
+    """A question: how many records or people there are, or what is the sum or mean of an attribute, in every bin.
+
+    Bins are `range`, one range or the places of a map, times the steps `every` of the window [since, until), times the
+    categories `by`. A record is in one bin at most.
+    """
 
     kind: str
-    range: Range
+    range: Places
     epsilon: Epsilon
     measure: Measure | None = None
     since: int | None = None
     until: int | None = None
+    every: int | None = None
+    by: Categories | None = None
 
     def __post_init__(self) -> None:
         if require_kind(self.kind).measured != (self.measure is not None):
@@ -82,11 +90,39 @@ class RangeQuery:
             raise InvalidQuery(f"{self.kind} {needed}")
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise InvalidQuery("a time window needs since before until")
+        if self.bins > MOST_BINS:
+            raise InvalidQuery(f"a map has at most {MOST_BINS:,} bins, got {self.bins:,}; make them larger or fewer")
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The sums the answer is made of."""
         return KINDS[self.kind].parts
+
+    @cached_property
+    def shape(self) -> tuple[int, int, int]:
+        """How many places, steps of time and categories there are."""
+        steps = steps_of(self.since, self.until, self.every)
+        return how_many(self.range), steps, 1 if self.by is None else len(self.by)
+
+    @cached_property
+    def bins(self) -> int:
+        """How many bins there are; the bin of a place, a step and a category is its position in `shape`."""
+        return math.prod(self.shape)
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it is about one range and one time window, the usual question."""
+        return self.every is None and self.by is None and isinstance(self.range, Range)
+
+    @property
+    def one_range(self) -> Range | None:
+        """The range that it is about; None for the places of a map."""
+        return self.range if isinstance(self.range, Range) else None
+
+    @property
+    def only_places(self) -> bool:
+        """Whether its bins are places alone, at all times and of all categories."""
+        return self.since is None and self.until is None and self.by is None
 
     @cached_property
     def epsilon_of_part(self) -> Epsilon:

@@ -12,12 +12,15 @@ from typing import Any, TypedDict
 
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery, ProtocolViolation
-from fedgroup.given import number, written
+from fedgroup.given import number
+from fedgroup.questions.bins import Categories, as_length
 from fedgroup.questions.instants import When, as_instant
 from fedgroup.questions.kinds import KINDS, MEASURE, either, require_kind
 from fedgroup.questions.query import Measure, RangeQuery
-from fedgroup.space import Circle, MultiPolygon, Polygon, PublicMap, Range, Rectangle
+from fedgroup.space import Circle, Grid, MultiPolygon, Polygon, PublicMap, Range, Rectangle
+from fedgroup.space.places import Districts, Hexagons, Places, as_grid, require_degrees, require_on_map
 from fedgroup.space.ranges import range_from_geojson
+from fedgroup.space.shapes import as_districts, as_range
 
 
 class Said(TypedDict, total=False):
@@ -41,6 +44,47 @@ class Said(TypedDict, total=False):
     fresh: bool
 
 
+class MapSaid(TypedDict, total=False):
+    """What can be said about the bins of a map: one of the places, and maybe steps of time and categories.
+
+    grid        columns and rows of cells that cover the domain
+    h3          the resolution of H3 cells, in a federation in degrees
+    districts   polygons by their names: a dict, a GeoJSON collection or a GeoPandas frame
+    district_names
+                their names, or the column or property that has them; default: name
+    range       one range, cut by time or categories only
+    every       the length of a step of time, such as 1h; it needs since and until
+    by          {"attribute": ["one", "another"]}: its categories; "other" stands for all others
+    """
+
+    grid: Any
+    h3: int | None
+    districts: Any
+    district_names: Any
+    range: Any
+    every: Any
+    by: Any
+
+
+def places_said(said: Mapping[str, Any], public_map: PublicMap) -> Places:
+    """Return the places that were said in one of the ways of `MapSaid`."""
+    given = {name: said[name] for name in ("grid", "h3", "districts", "range") if said.get(name) is not None}
+    if len(given) != 1:
+        told = "none" if not given else " and ".join(given)
+        raise InvalidQuery(f"a map has one kind of places: a grid, h3, districts or a range; got {told}")
+    ((name, places),) = given.items()
+    match name:
+        case "grid":
+            return as_grid(places, public_map.domain)
+        case "h3":
+            require_degrees(public_map)
+            return Hexagons(places, public_map.domain)
+        case "districts":
+            return as_districts(places, public_map, said.get("district_names"))
+        case _:
+            return as_range(places, public_map)
+
+
 def require_known(said: Mapping[str, Any], kind: type, *, what: str = "a question") -> None:
     """Refuse what cannot be said: a misspelled time window would release the answer for all times."""
     unknown = ", ".join(sorted(set(said) - set(kind.__annotations__)))
@@ -48,20 +92,21 @@ def require_known(said: Mapping[str, Any], kind: type, *, what: str = "a questio
         raise InvalidQuery(f"{what} has no {unknown}; it has {', '.join(kind.__annotations__)}")
 
 
-def question_of(kind: str, asked: Any, epsilon: Epsilon, said: Mapping[str, Any], public_map: PublicMap) -> RangeQuery:
-    """Return the question that was asked about a range of a map, or say what is wrong with it."""
-    if not isinstance(asked, Range):
-        raise InvalidQuery(f"a range is a Circle, a Rectangle, a Polygon or a MultiPolygon, got {written(asked)}")
+def question_of(kind: str, places: Any, epsilon: Epsilon, said: Mapping[str, Any], public_map: PublicMap) -> RangeQuery:
+    """Return the question that was asked about a range or the places of a map, or say what is wrong with it."""
+    places = places if isinstance(places, Grid | Hexagons | Districts) else as_range(places, public_map)
     require_kind(kind)
-    public_map.require_reachable(asked)
-    since, until = said.get("since"), said.get("until")
+    require_on_map(places, public_map)
+    since, until, every, by = (said.get(name) for name in ("since", "until", "every", "by"))
     return RangeQuery(
         kind,
-        asked,
+        places,
         epsilon,
         _measure(kind, said),
         None if since is None else as_instant(since, name="since"),
         None if until is None else as_instant(until, name="until"),
+        None if every is None else as_length(every),
+        None if by is None else by if isinstance(by, Categories) else Categories.said(by),
     )
 
 
@@ -124,6 +169,23 @@ def said_range(asked: Range) -> dict[str, Any]:
         case MultiPolygon(parts):
             return {"polygon": {"type": "MultiPolygon", "coordinates": [_rings(part) for part in parts]}}
     raise InvalidQuery("a range is a Circle, a Rectangle, a Polygon or a MultiPolygon")
+
+
+def said_places(places: Places) -> dict[str, Any]:
+    """Return places as they are said in JSON; districts are a GeoJSON collection of named features."""
+    match places:
+        case Grid(_, columns, rows):
+            return {"grid": [columns, rows]}
+        case Hexagons(resolution):
+            return {"h3": resolution}
+        case Districts(names, shapes):
+            features = [
+                {"type": "Feature", "properties": {"name": name}, "geometry": said_range(shape)["polygon"]}
+                for name, shape in zip(names, shapes, strict=True)
+            ]
+            return {"districts": {"type": "FeatureCollection", "features": features}}
+        case _:
+            return said_range(places)
 
 
 def range_said(

@@ -1,6 +1,6 @@
 """When a question is the same as an earlier one, its stored answer is given again, free of charge.
 
-The same means: same canonical range, kind, attribute, clip, resolution, time window, epsilon and method, and all that
+The same means: same canonical bins, kind, attribute, clip, resolution, time window, epsilon and method, and all that
 the carrier adds: plan, owners, epoch, map, protection, noise and data. Anything else is a new release, and is charged.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from fedgroup.questions.query import RangeQuery
 from fedgroup.space import PublicMap
-from fedgroup.space.ranges import canonical_range
+from fedgroup.space.places import canonical_places
 
 
 def same_question(query: RangeQuery, method: str, public_map: PublicMap, *carried: Any) -> str:
@@ -23,7 +23,7 @@ def same_question(query: RangeQuery, method: str, public_map: PublicMap, *carrie
     """
     facts = [
         query.kind,
-        canonical_range(query.range),
+        canonical_places(query.range),
         query.epsilon.nano,
         query.since,
         query.until,
@@ -32,4 +32,6 @@ def same_question(query: RangeQuery, method: str, public_map: PublicMap, *carrie
         asdict(public_map),
         *carried,
     ]
+    if query.every is not None or query.by is not None:
+        facts.append([query.every, None if query.by is None else asdict(query.by)])
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

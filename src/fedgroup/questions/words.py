@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.query import Measure, RangeQuery
-from fedgroup.space import Circle, MultiPolygon, Polygon, Rectangle
+from fedgroup.space import Circle, Grid, MultiPolygon, Polygon, Rectangle
+from fedgroup.space.places import Districts, Hexagons
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WHOLE = 1e15
@@ -17,7 +18,7 @@ _ROUND_BYTES = 4
 def question(query: RangeQuery) -> str:
     """Return the question in words, as ledgers show it."""
     of = "" if query.measure is None else f" {query.measure.attribute} ({_clip(query.measure)})"
-    return f"{KINDS[query.kind].of}{of} {_where(query)}{_when(query)}"
+    return f"{KINDS[query.kind].of}{of} {_where(query)}{_when(query)}{_by(query)}"
 
 
 def round_name(round_id: bytes) -> str:
@@ -33,7 +34,12 @@ def _exact(number: float) -> str:
 
 def _when(query: RangeQuery) -> str:
     since = "" if query.since is None else f" from {_time(query.since)}"
-    return since + ("" if query.until is None else f" until {_time(query.until)}")
+    every = "" if query.every is None else f" in {query.shape[1]} steps of {_exact(query.every / 1e6)} s"
+    return since + ("" if query.until is None else f" until {_time(query.until)}") + every
+
+
+def _by(query: RangeQuery) -> str:
+    return "" if query.by is None else f" by {len(query.by)} values of {query.by.attribute}"
 
 
 def _time(microseconds: int) -> str:
@@ -58,3 +64,9 @@ def _where(query: RangeQuery) -> str:
             return f"in a polygon of {len(points)} points"
         case MultiPolygon(parts):
             return f"in {len(parts)} polygon{'' if len(parts) == 1 else 's'}"
+        case Grid(_, columns, rows):
+            return f"in {columns}x{rows} cells"
+        case Hexagons(resolution) as cells:
+            return f"in {len(cells)} H3 cells of resolution {resolution}"
+        case Districts(names):
+            return f"in {len(names)} district{'' if len(names) == 1 else 's'}"

@@ -44,17 +44,22 @@ def round_context(
     return digest.digest()
 
 
-def pair_masks(pair_secrets: Secrets, context: bytes, *, words: int = 1) -> Words:
-    """Return the masks of one round, `words` numbers of 64 bits for each pair's secret."""
+def pair_masks(pair_secrets: Secrets, context: bytes, *, words: int = 1, first: int = 0) -> Words:
+    """Return masks of one round, `words` numbers of 64 bits for each pair's secret, from the number `first` on.
+
+    Requires:  `first` is even: two words are made together.
+    """
     if pair_secrets.ndim != 2 or pair_secrets.shape[1] != 16 or pair_secrets.dtype != np.uint8:
         raise InvalidInput(f"pair secrets are rows of 16 bytes, got {pair_secrets.dtype} of shape {pair_secrets.shape}")
-    if len(context) != CONTEXT_BYTES or words < 1:
+    if len(context) != CONTEXT_BYTES or words < 1 or first % 2:
         raise InvalidInput(f"masks need a context of {CONTEXT_BYTES} bytes and at least 1 word, got {words} words")
     key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"fedgroup mask v1").derive(context)
     blocks = np.ascontiguousarray(pair_secrets).view("<u8")
-    masks = np.empty((len(blocks), words), dtype=np.uint64)
+    if 0 < len(blocks) <= _BLOCKS_AT_ONCE // 4 and words > 2:
+        return _many_masks(blocks, key, words=words, first=first // 2)
+    masks = np.empty((len(blocks), words), dtype=np.uint64, order="F")  # word by word, as they are made and added
     for word in range(0, words, 2):
-        _encipher(blocks, key, counter=word // 2, masks=masks[:, word : word + 2])
+        _encipher(blocks, key, counter=(first + word) // 2, masks=masks[:, word : word + 2])
     return masks
 
 
@@ -64,7 +69,7 @@ def masked(values: Ints, first: Positions, second: Positions, masks: Words) -> W
         raise InvalidInput(f"{len(first)} first owners, {len(second)} second owners and {len(masks)} masks differ")
     _require_within(first, len(values))
     _require_within(second, len(values))
-    sent = np.array(values, dtype=np.int64).view(np.uint64)
+    sent = np.array(values, dtype=np.int64, order="F").view(np.uint64)
     columns, mask_columns = _columns(sent), _columns(masks)
     if columns.shape[1] != mask_columns.shape[1]:
         raise InvalidInput(f"values of {columns.shape[1]} words need masks of as many, got {mask_columns.shape[1]}")
@@ -98,6 +103,23 @@ def _encipher(blocks: Words, key: bytes, *, counter: int, masks: Words) -> None:
             plain = plain ^ tweak
         encryptor.update_into(plain.view(np.uint8).data, cipher.view(np.uint8).data)
         np.bitwise_xor(cipher[: len(plain), :wide], plain[:, :wide], out=masks[start : start + len(plain)])
+
+
+def _many_masks(blocks: Words, key: bytes, *, words: int, first: int) -> Words:
+    """Return the masks that `_encipher` makes, with many counters at once: for few pairs that share many words."""
+    encryptor = Cipher(algorithms.AES256(key), modes.ECB()).encryptor()  # noqa: S305 - of secrets, xored afterwards
+    pairs, counters = len(blocks), np.arange(first, first - (-words // 2), dtype="<u8")
+    step = _BLOCKS_AT_ONCE // pairs
+    cipher = np.empty((pairs * step + 1, 2), dtype="<u8")
+    masks = np.empty((pairs, 2 * len(counters)), dtype=np.uint64)
+    for start in range(0, len(counters), step):
+        some = counters[start : start + step]
+        plain = np.repeat(blocks[:, None, :], len(some), axis=1)
+        plain[:, :, 0] ^= some
+        encryptor.update_into(plain.view(np.uint8).data, cipher.view(np.uint8).data)
+        sealed = cipher[: pairs * len(some)].reshape(pairs, -1)
+        np.bitwise_xor(sealed, plain.reshape(pairs, -1), out=masks[:, 2 * start : 2 * (start + len(some))])
+    return masks[:, :words]
 
 
 def _columns(words: Words) -> Words:

@@ -15,11 +15,11 @@ from types import MappingProxyType
 import numpy as np
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
-from fedgroup.secure.masking import CONTEXT_BYTES, pair_masks
+from fedgroup.secure.masking import CONTEXT_BYTES, Ints, Words, pair_masks
 from fedgroup.secure.pair_keys import SECRET_BYTES, OwnerKey, agree
 
-ANSWER_BYTES = 8
-_MODULUS = 1 << 64
+WORD_BYTES = (4, 8)
+_WORDS_AT_ONCE = 1 << 12
 
 
 class Member:
@@ -47,23 +47,41 @@ class Member:
         """The exact bytes sent for each context: to be stored before sending, sent again, and given back at birth."""
         return MappingProxyType(self._answered)
 
-    def answer(self, context: bytes, value: int) -> bytes:
-        """Return the masked value as 8 bytes, the lowest first; a context answered before must bring the same value."""
+    @property
+    def held_bytes(self) -> int:
+        """How long all that was answered is."""
+        return sum(map(len, self._answered.values()))
+
+    def answer(self, context: bytes, values: Sequence[int] | Ints, *, word_bytes: int = 8) -> bytes:
+        """Return the masked values, 8 bytes each, the lowest first; a context answered before must bring the same.
+
+        With 4 bytes each they are masked modulo 2^32, by the lower halves of the same masks; see `widths`.
+        """
         if len(context) != CONTEXT_BYTES:
             raise InvalidInput(f"a round's context has {CONTEXT_BYTES} bytes, got {len(context)}")
-        if not -(1 << 63) <= value < 1 << 63:
-            raise InvalidInput("a value to be masked must fit 64 bits with a sign")
-        # What is stored leaves, and nothing else: the candidate only tells whether this is the value sent before.
+        if word_bytes not in WORD_BYTES:
+            raise InvalidInput(f"a word has 4 or 8 bytes, got {word_bytes}")
+        try:
+            words = np.array(values, dtype=np.int64).view(np.uint64)
+        except OverflowError:
+            raise InvalidInput("a value to be masked must fit 64 bits with a sign") from None
+        # What is stored leaves, and nothing else: the candidate only tells whether these are the values sent before.
         # setdefault is atomic, so of two threads with different values for one context one refuses.
-        candidate = ((int(value) + self._mask(context)) % _MODULUS).to_bytes(ANSWER_BYTES, "little")
+        masked = words + self._masks(context, len(words))
+        candidate = masked.astype(f"<u{word_bytes}").tobytes()  # what is above the word's bits is cut off
         sent = self._answered.setdefault(context, candidate)
         if sent != candidate:
             raise ProtocolViolation("this round was answered already, with another value; send the stored answer again")
         return sent
 
-    def _mask(self, context: bytes) -> int:
-        masks = pair_masks(self._secrets, context)[:, 0]
-        return int(masks[self._adds].sum(dtype=np.uint64)) - int(masks[~self._adds].sum(dtype=np.uint64))
+    def _masks(self, context: bytes, words: int) -> Words:
+        """Return what is added to each word: the masks shared with later members, less those with earlier ones."""
+        total = np.empty(words, dtype=np.uint64)
+        for first in range(0, words, _WORDS_AT_ONCE):
+            masks = pair_masks(self._secrets, context, words=min(_WORDS_AT_ONCE, words - first), first=first)
+            added, taken = (masks[chosen].sum(axis=0, dtype=np.uint64) for chosen in (self._adds, ~self._adds))
+            total[first : first + masks.shape[1]] = added - taken
+        return total
 
     def __repr__(self) -> str:
         return "Member(<private>)"
@@ -88,5 +106,9 @@ def _require_neighbours(neighbours: Sequence[int], position: int, members: int) 
 
 
 def _require_records(answered: Mapping[bytes, bytes]) -> None:
-    if not all(len(context) == CONTEXT_BYTES and len(sent) == ANSWER_BYTES for context, sent in answered.items()):
-        raise InvalidInput(f"stored answers are {CONTEXT_BYTES} bytes of context with {ANSWER_BYTES} bytes of answer")
+    if not all(len(context) == CONTEXT_BYTES and _is_words(sent) for context, sent in answered.items()):
+        raise InvalidInput(f"stored answers are {CONTEXT_BYTES} bytes of context with words of 4 or 8 bytes")
+
+
+def _is_words(sent: bytes) -> bool:
+    return len(sent) > 0 and len(sent) % min(WORD_BYTES) == 0

@@ -82,10 +82,17 @@ class MaskedGroups:
         """Into how many parts the noise of each member's group is cut."""
         return self.parts[self.labels]
 
-    def masks(
-        self, *, question: bytes, epsilon_nano: int, epoch: int, round_id: bytes, words: int
-    ) -> Callable[[Ints], Words]:
-        """Return the function that masks all members' values in one round."""
+    @property
+    def sizes(self) -> dict[int, int]:
+        """How many members are in groups whose noise is cut into so many parts."""
+        parts, members = np.unique(self.parts_of_members, return_counts=True)
+        return dict(zip(parts.tolist(), members.tolist(), strict=True))
+
+    def masks(self, *, question: bytes, epsilon_nano: int, epoch: int, round_id: bytes) -> Callable[[Ints, int], Words]:
+        """Return the function that masks all members' values in one round: some words of them, from a number on.
+
+        Requires:  it is called once for every word of the round, and the number is even.
+        """
         context = round_context(
             question=question,
             epsilon_nano=epsilon_nano,
@@ -94,8 +101,12 @@ class MaskedGroups:
             epoch=epoch,
             round_id=round_id,
         )
-        pads = pair_masks(self.pair_secrets, context, words=words)
-        return lambda values: masked(values, self.first, self.second, pads)
+
+        def mask(values: Ints, first: int) -> Words:
+            pads = pair_masks(self.pair_secrets, context, words=values.shape[1], first=first)
+            return masked(values, self.first, self.second, pads)
+
+        return mask
 
 
 def noises_of(partition: Partition, settings: MaskSettings | None = None) -> float:

@@ -6,16 +6,21 @@ not in it; answers say so.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from fedgroup.epsilon import Epsilon, weak_notes
+from fedgroup.maps.private_map import PrivateMap
 from fedgroup.messages import NoisyTotals
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
 from fedgroup.questions.answers import Answer, Expectation, ExpectedError
 from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.space import PublicMap
 
 CONFIDENCE = 0.95
 
@@ -44,15 +49,33 @@ class Reading:
 
 
 def read(query: RangeQuery, totals: NoisyTotals) -> Reading:
-    """Return the value a question's noisy totals stand for, with its 95 % interval."""
-    return _READERS.get(query.kind, _read_sum)(query, totals)
+    """Return the value that a question's noisy totals stand for in its first bin, with its 95 % interval."""
+    first = {part: float(sums[0]) if totals.continuous else int(sums[0]) for part, sums in totals.parts.items()}
+    return _READERS.get(query.kind, _read_sum)(query, _One(first, totals))
 
 
-def _read_sum(query: RangeQuery, totals: NoisyTotals) -> Reading:
+@dataclass(frozen=True)
+class _One:
+    """The noisy totals of one bin, and the laws of their noise."""
+
+    parts: Mapping[str, float]
+    of: NoisyTotals
+
+    def interval(self, part: str, confidence: float) -> Interval:
+        half = law_of(self.of, part).half_width(confidence)
+        return self.parts[part] - half, self.parts[part] + half
+
+
+def law_of(totals: NoisyTotals, part: str) -> NoiseSum:
+    """Return the law of the noise in every bin of a part."""
+    return NoiseSum(DiscreteLaplace(totals.scales[part]), totals.noises, totals.continuous)
+
+
+def _read_sum(query: RangeQuery, totals: _One) -> Reading:
     """Return the one part that a sum or a count is made of."""
     part = query.parts[0]
     step = _step(query.measure) if part == "sum" else Fraction(1)
-    low, high = _interval(totals, part, CONFIDENCE)
+    low, high = totals.interval(part, CONFIDENCE)
     return Reading(
         _number(totals.parts[part], step), (_number(low, step), _number(high, step)), weak_notes(query.epsilon)
     )
@@ -65,6 +88,7 @@ def answer(
     method: Mapping[str, Any],
     charged: float,
     notes: Iterable[str],
+    lonlat: bool = False,
     **told: Any,
 ) -> Answer:
     """Return the answer that noisy totals stand for, of one round or, for evaluation, of several.
@@ -81,6 +105,55 @@ def answer(
         charged=charged,
         notes=(*notes, *first.notes),
         values=tuple(reading.value for reading in readings) if len(readings) > 1 else (),
+        range=query.one_range,
+        lonlat=lonlat,
+        **method,
+        **told,
+    )
+
+
+def map_answer(
+    query: RangeQuery,
+    totals: NoisyTotals,
+    *,
+    public_map: PublicMap,
+    method: Mapping[str, Any],
+    charged: float,
+    notes: Iterable[str],
+    **told: Any,
+) -> PrivateMap:
+    """Return the map that noisy totals stand for: a value and a 95 % interval in every bin.
+
+    `half_width_all` holds in all bins at once with 95 %: noises of different bins are independent, so each bin is given
+    the confidence 0.95^(1/bins).
+    """
+    together = CONFIDENCE ** (1 / query.bins)
+    if query.kind == "avg":
+        readings = [
+            _read_average(query, _One({p: float(v[at]) for p, v in totals.parts.items()}, totals))
+            for at in range(query.bins)
+        ]
+        values = np.array([math.nan if each.value is None else each.value for each in readings])
+        low, high = np.array([each.interval for each in readings]).T
+        half = None
+    else:
+        part = query.parts[0]
+        step = float(_step(query.measure)) if part == "sum" else 1.0
+        law = law_of(totals, part)
+        values = np.asarray(totals.parts[part]) * (step if part == "sum" else 1)
+        low, high = (values + sign * law.half_width(CONFIDENCE) * step for sign in (-1, 1))
+        half = law.half_width(together) * step
+    return PrivateMap(
+        query=query,
+        public_map=public_map,
+        values=values,
+        low=low,
+        high=high,
+        half_width_all=half,
+        scales={part: float(scale) for part, scale in totals.scales.items()},
+        confidence=CONFIDENCE,
+        charged=charged,
+        notes=(*notes, *weak_notes(query.epsilon)),
         **method,
         **told,
     )
@@ -104,6 +177,7 @@ def expectation(
         errors=expect(query, scales=scales, noises=method["noises"], continuous=continuous),
         left=None if left is None else float(left),
         affordable=left is None or charge <= left,
+        bins=query.bins,
         **method,
         **told,
     )
@@ -124,14 +198,14 @@ def _expected(query: RangeQuery, part: str, law: NoiseSum) -> ExpectedError:
     return ExpectedError(law.mean_absolute() * step, law.standard_deviation * step, law.half_width(CONFIDENCE) * step)
 
 
-def _read_average(query: RangeQuery, totals: NoisyTotals) -> Reading:
+def _read_average(query: RangeQuery, totals: _One) -> Reading:
     """Return SUM / COUNT; each is given half of the 5 % that may be missed, so both hold together in 95 %."""
     assert query.measure is not None  # noqa: S101  checked at the query's birth
     bounds = query.measure.bounds
     each = 1 - (1 - CONFIDENCE) / 2
     step = query.measure.step
-    sums = tuple(float(Fraction(end) * step) for end in _interval(totals, "sum", each))
-    counts = _interval(totals, "count", each)
+    sums = tuple(float(Fraction(end) * step) for end in totals.interval("sum", each))
+    counts = totals.interval("count", each)
     notes = (*_small_count_notes(totals.parts["count"], counts), *weak_notes(query.epsilon))
     if totals.parts["count"] <= 0:
         return Reading(None, bounds, notes)
@@ -152,12 +226,6 @@ def _quotients(sums: tuple[float, ...], counts: Interval, bounds: Interval) -> I
     low, high = max(1.0, counts[0]), max(1.0, counts[1])
     corners = [end / count for end in sums for count in (low, high)]
     return _cut(min(corners), bounds), _cut(max(corners), bounds)
-
-
-def _interval(totals: NoisyTotals, part: str, confidence: float) -> Interval:
-    law = NoiseSum(DiscreteLaplace(totals.scales[part]), totals.noises, totals.continuous)
-    half = law.half_width(confidence)
-    return totals.parts[part] - half, totals.parts[part] + half
 
 
 def _cut(value: float, bounds: Interval) -> float:

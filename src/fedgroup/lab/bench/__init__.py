@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _HOME = {
     "noise": "fedgroup.lab.bench.noise",
     "query": "fedgroup.lab.bench.query",
+    "map": "fedgroup.lab.bench.map",
     "graph": "fedgroup.lab.bench.graph",
     "grouping": "fedgroup.lab.bench.grouping",
     "gpu": "fedgroup.lab.bench.gpu",

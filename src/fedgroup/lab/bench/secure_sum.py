@@ -23,7 +23,7 @@ from fedgroup.privacy.keystream import Keystream
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.secure.mask_graph import mask_edges
 from fedgroup.secure.masking import Ints, Positions, Secrets, masked, pair_masks, round_context, sums_of_masked
-from fedgroup.secure.member import ANSWER_BYTES
+from fedgroup.secure.member import WORD_BYTES
 from fedgroup.secure.pair_keys import OwnerKey, agree, simulated_secrets
 from fedgroup.secure.terms import MaskedTerms
 
@@ -95,7 +95,7 @@ def measure_masked(owners: int, bad_share: float, repeats: int) -> tuple[float, 
         "agreement_us": _agreement_us(),
         "owners": owners,
         "pairs": len(query.first),
-        "bytes_per_owner": ANSWER_BYTES,
+        "bytes_per_owner": max(WORD_BYTES),
         "noise_parts": query.terms.parts,
     }
     return seconds, peak_mb(), more

@@ -10,7 +10,7 @@ import numpy as np
 from fedgroup.data.plans import Plan
 from fedgroup.lab.experiments.methods import Contender
 from fedgroup.secure.comparison import Comparison
-from fedgroup.secure.member import ANSWER_BYTES
+from fedgroup.secure.member import WORD_BYTES
 from fedgroup.secure.similarity import FirstOwner, SecondOwner
 
 CELL_BYTES = 4
@@ -52,7 +52,7 @@ def cost_of(method: Contender, plan: Plan | None, *, owners: int, cells: int) ->
         sent = comparison_bytes(cells)
         setup_bytes += comparisons * (sent.session + sent.pair) / owners
         setup_rounds += comparisons * (SESSION_ROUNDS + COMPARISON_ROUNDS)
-    return Cost(setup_bytes, setup_rounds, ANSWER_BYTES, 2 if plan is not None or some_masked else 1)
+    return Cost(setup_bytes, setup_rounds, max(WORD_BYTES), 2 if plan is not None or some_masked else 1)
 
 
 @cache

@@ -75,8 +75,14 @@ def compared_plan(
     federation: Federation, index: RecordIndex, trial: TrialPlan, how: ComparingBand, *, epsilon: float, seed: int
 ) -> Plan:
     """Return the plan that a real run of the comparisons would give, with outcomes computed from exact vectors."""
-    grid, cost = federation.map.grid(*trial.grid), Epsilon.of(epsilon)
-    exact = exact_vectors(index.records, grid, federation.map, most=federation.protection.max_records)
+    grid, cost = federation.public_map.grid(*trial.grid), Epsilon.of(epsilon)
+    exact = exact_vectors(
+        index.records,
+        grid,
+        federation.public_map,
+        most=federation.protection.max_records,
+        unit=federation.protection.unit,
+    )
     noisy = release_vectors(exact, grid=grid, epsilon=cost, protection=federation.protection, noise=SeededNoise(seed))
     found = compared_groups(noisy, exact, threshold=trial.threshold, band=how.band, algorithm=how.algorithm)
     settings = {
@@ -86,8 +92,8 @@ def compared_plan(
         "comparisons": found.comparisons,
         "borderline": found.in_doubt,
         "grid": f"{grid.columns}x{grid.rows}",
-        "domain": list(federation.map.domain.sides),
-        "lonlat": federation.map.lonlat,
+        "domain": list(federation.public_map.domain.sides),
+        "lonlat": federation.public_map.lonlat,
         "protection": str(federation.protection),
     }
     grouping = Grouping(found.partition, settings, cost, NO_GUARANTEE, private=False, notes=found.notes)

@@ -1,0 +1,95 @@
+"""`fedgroup bench map`: a map of many cells over a million owners, against DuckDB's exact GROUP BY of the same cells.
+
+The exact part is what owners count before any noise; the whole is a private map with its durable charge. The masked one
+is `mpc` among 1,000 owners, every mask made, against the same map by `dp`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fedgroup.data.synthetic import synthesize
+from fedgroup.epsilon import Epsilon
+from fedgroup.federation import Federation
+from fedgroup.lab.bench.measuring import Row, median_seconds, peak_mb
+from fedgroup.lab.bench.processes import Alone
+from fedgroup.owner.counting import total_units
+from fedgroup.owner.records import Records
+from fedgroup.questions.query import RangeQuery
+from fedgroup.space import Grid
+
+SIDE = 128
+EPSILON = 1.0
+
+
+def measure(*, quick: bool) -> Iterator[Row]:
+    """Yield rows of the exact part and of whole maps."""
+    yield from Alone(measure_city, 2_000 if quick else 1_000_000, 1 if quick else 7).result()
+    yield from Alone(measure_masked, 50 if quick else 1_000, 1 if quick else 3).result()
+
+
+def measure_city(owners: int, repeats: int) -> list[Row]:
+    """Return the rows of a city of so many owners with 20 records each."""
+    records = synthesize(owners, seed=1)
+    with tempfile.TemporaryDirectory() as folder:
+        federation = Federation(records, ledger=Path(folder) / "ledger.db")
+        grid = federation.public_map.grid(SIDE, SIDE)
+        reference = "DuckDB, exact and non-private, GROUP BY of the same cells, 2 threads"
+        reference_s = _duckdb_seconds(records, grid, repeats=repeats)
+        query = RangeQuery("count", grid, Epsilon.of(EPSILON))
+        exact_s = median_seconds(lambda: total_units(records, query, federation.public_map), repeats=repeats)
+        rows = [Row(f"exact part, {owners:,} owners", exact_s, peak_mb(), reference, reference_s)]
+        for method, how in {"cohorts of 50": {"method": "cohorts"}, "mpc": {"method": "mpc"}}.items():
+            rows.append(_row(f"{method}, {owners:,} owners", federation, how, reference, reference_s, repeats))
+        return rows
+
+
+def measure_masked(owners: int, repeats: int) -> list[Row]:
+    """Return the row of a masked map whose masks are all made."""
+    with tempfile.TemporaryDirectory() as folder:
+        federation = Federation(synthesize(owners, seed=1), ledger=Path(folder) / "ledger.db")
+        plain = median_seconds(_asker(federation, {"method": "dp"}), repeats=repeats)
+        row = _row(f"mpc with masks, {owners:,} owners", federation, {"method": "mpc"}, "by dp", plain, repeats)
+        return [row]
+
+
+def _row(
+    case: str, federation: Federation, how: dict[str, Any], reference: str, reference_s: float, repeats: int
+) -> Row:
+    ask = _asker(federation, how)
+    made = ask()
+    return Row(
+        case=f"{case}, {SIDE}x{SIDE} cells",
+        ours_s=median_seconds(ask, repeats=repeats),
+        peak_mb=peak_mb(),
+        reference=reference,
+        reference_s=reference_s,
+        more={"noises": made.noises, "bytes_per_owner": 8 * made.bins, "notes": list(made.notes)},
+    )
+
+
+def _asker(federation: Federation, how: dict[str, Any]) -> Any:
+    return lambda: federation.map(grid=(SIDE, SIDE), epsilon=EPSILON, fresh=True, **how)
+
+
+def _duckdb_seconds(records: Records, grid: Grid, *, repeats: int) -> float:
+    import duckdb
+    import pyarrow as pa
+
+    connection = duckdb.connect(config={"threads": 2})
+    connection.register("arrow_records", pa.table({"x": records.x, "y": records.y}))
+    connection.execute("CREATE TABLE records AS SELECT * FROM arrow_records")
+    west, south, _, _ = grid.box.sides
+    wide, high = grid.box.width / grid.columns, grid.box.height / grid.rows
+    cell = "floor((y - ?) / ?)::INTEGER * ? + floor((x - ?) / ?)::INTEGER"
+    question = f"SELECT {cell} AS cell, count(*) FROM records GROUP BY cell"  # noqa: S608  our own words
+    values = [south, high, grid.columns, west, wide]
+
+    def ask() -> object:
+        return connection.execute(question, values).fetchall()
+
+    ask()
+    return median_seconds(ask, repeats=repeats)
