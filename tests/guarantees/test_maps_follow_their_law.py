@@ -5,7 +5,7 @@ Seeds are fixed; the chance of a false alarm is that of `laws` for each test.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -16,19 +16,10 @@ from scipy import stats
 
 import fedgroup as fg
 from fedgroup.owner import role
-from fedgroup.privacy import release
 from fedgroup.privacy.sensitivity import Protection
 
 DOMAIN = fg.Box(0, 0, 10, 10)
 SIDE = 100
-
-
-@pytest.fixture(autouse=True)
-def no_scale_is_remembered() -> Iterator[None]:
-    """Sensitivities that a test planted are not those of the next."""
-    release._scales.cache_clear()
-    yield
-    release._scales.cache_clear()
 
 
 def federation(owners: int = 24, **settings: Any) -> fg.Federation:

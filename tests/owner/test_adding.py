@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,3 +112,21 @@ def test_where_an_owner_is_its_only_subject_its_cars_are_not_looked_at() -> None
     assert silo.totals(question("people", whole=False))["people"].tolist() == [1, 0, 0, 0]
     told = TableSilo(table, MAP, protection=Protection(unit="owner", max_records=9, subjects=True))
     assert told.totals(question("people", whole=False))["people"].tolist() == [2, 1, 0, 0]
+
+
+@pytest.mark.parametrize("protection", [Protection(subjects=True), Protection("add-remove", "subject", 5, 4, True)])
+def test_a_record_outside_changes_nobody_elses_count(protection: Protection) -> None:
+    """Were subjects numbered anew where a row is left out, one part's cars would be taken for another's."""
+    query, outside = question("people", whole=False), (0, 4, 1)
+    parts = [[(car, 0, 1) for car in (1, 2, 3)], [(car, 0, 1) for car in (4, 5, 6)]]
+    for rows in (parts, [[outside, *parts[0]], parts[1]], [parts[0], [outside, *parts[1]]]):
+        adding = Adding(query, MAP, protection)
+        for part in rows:
+            adding.add(records(part))
+        assert adding.totals()["people"].tolist() == [6, 0, 0, 0]
+
+
+def test_subjects_keep_their_numbers_when_rows_are_left_out() -> None:
+    kept = records([(7, 0, 1), (3, 1, 1), (5, 2, 1)]).keep(np.array([0, 2]))
+    assert kept.of_subject.tolist() == [7, 5]
+    assert kept.subjects == 8

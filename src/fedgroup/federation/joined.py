@@ -88,6 +88,7 @@ class Federation:
         if index is not None and (unit == "subject" or max_bins is not None):
             # which bins come first would depend on the order of the index, and so on other units' records
             raise InvalidInput("an index does not know the table's order, by which subjects are cut; open the records")
+        self._cut_index = index is not None and index.most is not None and self.protection.of_subjects
         self._records = records
         self._noise: NoiseSource = noise or (SecureNoise() if seed is None else SeededNoise(seed))
         self._noise_name = noise_name(noise, seed)
@@ -323,7 +324,15 @@ class Federation:
         query = range_query(
             kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.public_map
         )
+        self._require_uncut(query)
         return query, how, details
+
+    def _require_uncut(self, query: RangeQuery) -> None:
+        """Refuse people where records were left out before: an owner may be where its first records are not."""
+        if self._cut_index and "people" in query.parts:
+            raise InvalidQuery(
+                "this index holds some records of each owner only, so people cannot be counted; open all"
+            )
 
     def _map_understood(
         self, kind: str, epsilon: float | Epsilon | None, details: MapDetails
@@ -337,6 +346,7 @@ class Federation:
         query = range_query(
             kind, places, epsilon=epsilon, details=said, records=self._records, public_map=self.public_map
         )
+        self._require_uncut(query)
         return query, how, said
 
     def _stored_or_new_map(self, query: RangeQuery, how: ChosenMethod, details: Details) -> PrivateMap:

@@ -25,6 +25,8 @@ from fedgroup.space.places import Districts, Hexagons, Places
 Ring = list[list[float]]
 """Points as pairs of numbers."""
 
+_LATEST = 1 << 62
+"""Microseconds: differences of times fit 64 bits."""
 _LENGTHS = {"circle": 3, "rectangle": 4, "polygons": 0, "grid": 2, "h3": 1, "districts": 0}
 
 
@@ -91,12 +93,14 @@ class WireRange:
             case "grid":
                 return Grid(domain, *map(_whole, self.numbers))
             case "h3":
-                return Hexagons(_whole(self.numbers[0]), domain)
+                cells = Hexagons(_whole(self.numbers[0]), domain)
+                require(cells.expected <= 2 * MOST_WORDS, f"a live answer has at most {MOST_WORDS} numbers")
+                return cells
             case "districts":
                 rest = iter(self.polygons)
-                return Districts(
-                    tuple(self.names), tuple(_shape([next(rest) for _ in range(n)]) for n in self.parts_of)
-                )
+                # whether they overlap was looked at by who asks; a place is in one of them in any case
+                shapes = tuple(_shape([next(rest) for _ in range(n)]) for n in self.parts_of)
+                return Districts(tuple(self.names), shapes, checked=False)
         return _shape(self.polygons)
 
 
@@ -122,6 +126,8 @@ class WireQuery:
         require(self.kind in KINDS, "a question is of a known kind")
         require(self.epsilon_nano > 0, "a question has an epsilon greater than 0")
         require(self.attribute is None or 0 < len(self.attribute) <= MOST_TEXT, "an attribute has a short name")
+        times = (self.since, self.until, self.every)
+        require(all(time is None or abs(time) < _LATEST for time in times), "a time lies within some 100,000 years")
         require(self.by is None or 0 < len(self.by) <= MOST_TEXT, "an attribute has a short name")
         require((self.by is not None) == bool(self.values), "categories are values of an attribute")
         texts = [value for value in self.values if isinstance(value, str)]

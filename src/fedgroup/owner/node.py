@@ -55,6 +55,7 @@ from fedgroup.owner.rounds import (
     read_letter,
     sums_of,
     told_of_masked,
+    too_long_to_lead,
 )
 from fedgroup.owner.together import Answering, Begin, Earlier, Keep, answered, answered_together
 from fedgroup.privacy.budget import Charge
@@ -304,7 +305,9 @@ class OwnerNode:
         if reason is not None:
             return self._refused(ask.round, reason)
         group = self._groups.valid(self._groups.of(ask.plan))
-        this = self._open.begin(ask, query, group, until)
+        if group.mode == "trusted" and too_long_to_lead(query, len(group.members)):
+            return self._refused(ask.round, "bins")
+        this = self._open.begin(ask, query, group, until, now=self._clock())
         if group.mode == "masked":
             group.terms.require_enough(len(group.members))
             for scale in scales_of(query, self._protection).values():

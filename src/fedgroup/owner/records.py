@@ -202,8 +202,11 @@ class Records:
         return len(self.owners) if self.subject is None else int(self.subject.max(initial=-1)) + 1
 
     def keep(self, rows: npt.NDArray[Any], *, owners: OwnerIds | None = None) -> Records:
-        """Return the table with these rows only; the list of owners stays, unless another is given."""
-        return replace(
+        """Return the table with these rows only; the list of owners stays, unless another is given.
+
+        Guarantee: a subject keeps its number, whatever else is kept: parts of a table are added up by it.
+        """
+        kept = replace(
             self,
             owner=self.owners[self.code[rows]],
             owners=self.owners if owners is None else owners,
@@ -213,9 +216,11 @@ class Records:
             attributes={name: column[rows] for name, column in self.attributes.items()},
             # as datetimes: bare integers would be read as seconds
             time=None if self.time is None else self.time[rows].view("datetime64[us]"),
-            subject=None if self.subject is None else self.subject[rows],
+            subject=None,
             texts={name: column.keep(rows) for name, column in self.texts.items()},
         )
+        object.__setattr__(kept, "subject", None if self.subject is None else _frozen(self.subject[rows]))
+        return kept
 
     @cached_property
     def snapshot(self) -> str:

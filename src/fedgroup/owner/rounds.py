@@ -15,6 +15,7 @@ from fedgroup.errors import ProtocolViolation
 from fedgroup.messages.asked import Ask
 from fedgroup.messages.said import Letter, Masked
 from fedgroup.owner.groups import Group
+from fedgroup.owner.refusals import Unknown
 from fedgroup.privacy.lone_share import epsilon_if_alone
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import Disclosed, release_masked, release_sum, scales_of
@@ -70,15 +71,21 @@ class OpenRounds:
         self._held: OrderedDict[tuple[bytes, str], Letter] = OrderedDict()
         self._held_bytes = 0
 
-    def begin(self, ask: Ask, query: RangeQuery, group: Group, until: float) -> Round:
+    def begin(self, ask: Ask, query: RangeQuery, group: Group, until: float, *, now: float = 0.0) -> Round:
         """Return the round of a question; one id stands for one question for ever."""
         known = self._rounds.get(ask.round)
         if known is not None:
             if (known.ask.query, known.ask.plan) != (ask.query, ask.plan):
                 raise ProtocolViolation("a round's question cannot change")
             return known
-        this = self._rounds[ask.round] = Round(ask, query, group, until)
-        while len(self._rounds) > MOST_OPEN or (len(self._rounds) > 1 and self._most_bytes > MOST_LETTER_BYTES):
+        this = Round(ask, query, group, until)
+        if self._most_bytes + this.most_bytes > MOST_LETTER_BYTES:
+            self._rounds = OrderedDict((name, each) for name, each in self._rounds.items() if each.until >= now)
+        if self._most_bytes + this.most_bytes > MOST_LETTER_BYTES:
+            # an open round is never given up for another: its members have paid
+            raise Unknown("bins")
+        self._rounds[ask.round] = this
+        while len(self._rounds) > MOST_OPEN:
             self._rounds.popitem(last=False)
         return this
 
@@ -109,6 +116,11 @@ class OpenRounds:
         letter = self._held.pop(key)
         self._held_bytes -= len(letter.sealed)
         return letter
+
+
+def too_long_to_lead(query: RangeQuery, members: int) -> bool:
+    """Tell whether the letters of a trusted group are more than its leader takes: public, and the same for all."""
+    return members * _numbers(query) * _NUMBER > MOST_LETTER_BYTES
 
 
 def partial_letter(this: Round, disclosed: Disclosed, identity: Any) -> Letter:

@@ -18,8 +18,15 @@ from fedgroup.space.places import Places
 def map_said(kind: str, said: Mapping[str, Any], public_map: PublicMap) -> RangeQuery:
     """Return the question about many bins that was said in JSON; a step of time is a text, or seconds."""
     every = said.get("every")
-    cut = {"every": timedelta(seconds=every)} if isinstance(every, float | int) else {}
+    cut = {"every": _seconds(every)} if isinstance(every, float | int) else {}
     return question_of(kind, _places(said, public_map), Epsilon.of(said["epsilon"]), {**said, **cut}, public_map)
+
+
+def _seconds(every: float) -> timedelta:
+    try:
+        return timedelta(seconds=every)
+    except (OverflowError, ValueError):
+        raise InvalidQuery(f"every is a length of time in seconds, got {written(every)}") from None
 
 
 def _places(said: Mapping[str, Any], public_map: PublicMap) -> Places:
