@@ -75,7 +75,7 @@ def _row(
         more={
             "noises": made.noises,
             "bytes_per_owner": word_bytes(made.query, federation.protection, terms) * made.bins,
-            "notes": list(made.notes),
+            "masks": "left out" if any("masks were left out" in note for note in made.notes) else "made",
         },
     )
 
