@@ -31,7 +31,7 @@ from fedgroup.cli.options import (
     option,
 )
 from fedgroup.cli.output import working
-from fedgroup.cli.query import load_plan
+from fedgroup.cli.query import how_details
 
 if TYPE_CHECKING:
     from fedgroup.federation.questions import MapDetails
@@ -124,12 +124,7 @@ def _details(asked: MapOptions, bins: dict[str, Any], *, evaluate: bool) -> MapD
     how = asked.how
     measure = {name: value for name, value in asdict(asked.what).items() if name != "kind"}
     details: MapDetails = {
-        "method": how.method,
-        "plan": load_plan(how.plan),
-        "in_group": how.in_group,
-        "cohort_size": how.cohort_size,
-        "colluders": how.colluders,
-        "dropouts": how.dropouts,
+        **how_details(how),
         "fresh": how.fresh,
         "evaluate": evaluate,
         **bins,  # type: ignore[typeddict-item]
