@@ -8,13 +8,16 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fedgroup import errors
+from fedgroup.cli.main import main
 from fedgroup.cli.reference import reference
+from fedgroup.lab.bench.measuring import Report, Row
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -37,29 +40,90 @@ def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
         exec(compile(block, str(page), "exec"), names)
 
 
-def test_the_readmes_plans_pay_off_with_what_the_readme_spends(tmp_path: Path) -> None:
+def shell_lines(page: Path) -> list[str]:
+    return [line for block in blocks(page, "sh") for line in block.splitlines() if line.startswith("fedgroup ")]
+
+
+def words_of(line: str) -> list[str]:
+    return shlex.split(line, comments=True)[1:]
+
+
+def typed(line: str, folder: Path) -> tuple[int, str, str]:
+    """Run a line as a process of its own; return how it ended and what it said."""
+    ran = subprocess.run(
+        [str(COMMAND), *words_of(line)], cwd=folder, capture_output=True, text=True, timeout=600, check=False
+    )
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+@pytest.fixture
+def run_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], tuple[int, str, str]]:
+    """Run a line in this process, as `typed` does in one of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(line: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["fedgroup", *words_of(line)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    return run
+
+
+def test_the_readmes_plans_pay_off_with_what_the_readme_spends(run_here: Callable[[str], tuple[int, str, str]]) -> None:
     # 25 cells and a cohort for each 50 of the rest: whatever the noise, there are few groups
     names: dict[str, Any] = {}
     exec(compile(blocks(ROOT / "README.md", "python")[0], "README.md", "exec"), names)
     assert names["plan"].pays_off_above < names["plan"].epsilon + names["answer"].epsilon <= names["federation"].spent
-    lines = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines()]
+    lines = shell_lines(ROOT / "README.md")
     (budget,) = (float(line.split("--budget ")[1]) for line in lines if "--budget " in line)
     for line in (line for line in lines if line.startswith(("fedgroup synthesize", "fedgroup group"))):
-        command = [str(COMMAND), *shlex.split(line)[1:], "--json"]
-        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
-    assert json.loads(ran.stdout)["pays_off_above"] < budget
+        code, out, err = run_here(f"{line} --json")
+        assert code == 0, err
+    assert json.loads(out)["pays_off_above"] < budget
 
 
-@pytest.mark.parametrize(
-    "page", [p for p in pages_with("sh", "fedgroup ") if p.name != "results.md"], ids=lambda p: p.name
-)
-def test_shell_examples_run(page: Path, tmp_path: Path) -> None:
-    lines = [line for block in blocks(page, "sh") for line in block.splitlines() if line.startswith("fedgroup ")]
-    for line in lines:
-        command = [str(COMMAND), *shlex.split(line, comments=True)[1:]]
-        command += ["--quick"] if command[1] == "bench" else []  # that it runs, not how fast
-        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
-        assert ran.returncode == 0, f"{line}\n{ran.stderr}"
+EXAMPLES = [page for page in pages_with("sh", "fedgroup ") if page.name not in ("results.md", "performance.md")]
+
+
+def command_of(line: str) -> tuple[str, ...]:
+    """The command of a line, with its second word where it has one: `certificates issue`."""
+    name, *others = words_of(line)
+    return (name, others[0]) if name in ("certificates", "users", "broker", "init") else (name,)
+
+
+# The first line of every command is a process of its own, as are all of clusters, which start processes themselves.
+FIRST = {command_of(line): line for page in reversed(EXAMPLES) for line in reversed(shell_lines(page))}.values()
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.name)
+def test_shell_examples_run(page: Path, tmp_path: Path, run_here: Callable[[str], tuple[int, str, str]]) -> None:
+    for line in shell_lines(page):
+        apart = line in FIRST or " --cluster " in line
+        code, _, err = typed(line, tmp_path) if apart else run_here(line)
+        assert code == 0, f"{line}\n{err}"
+
+
+def test_benches_that_are_told_of_can_be_run(
+    tmp_path: Path, run_here: Callable[[str], tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every bench is measured in tests/bench; here, that its command is right, and one of them as a process."""
+    lines = shell_lines(ROOT / "docs/performance.md")
+    assert {words_of(line)[0] for line in lines} == {"bench"}
+    assert typed("fedgroup bench noise --quick", tmp_path)[0] == 0
+    measured: list[str] = []
+
+    def run(name: str, *, quick: bool) -> Report:
+        measured.append(name)
+        assert not quick
+        return Report(name, quick, 2, {}, (Row("a case", ours_s=1, peak_mb=1),))
+
+    monkeypatch.setattr("fedgroup.cli.bench.run", run)
+    assert [(line, code) for line in lines if (code := run_here(line)[0])] == []
+    assert measured == [name for line in lines for name in words_of(line)[1:]]
 
 
 def test_the_readmes_two_commands_are_make_targets() -> None:
