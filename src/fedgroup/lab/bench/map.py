@@ -24,54 +24,55 @@ from fedgroup.secure.round import MaskSettings
 from fedgroup.secure.widths import word_bytes
 from fedgroup.space import Grid
 
-SIDE = 128
+SIDE, QUICK_SIDE = 128, 16
 EPSILON = 1.0
 
 
 def measure(*, quick: bool) -> Iterator[Row]:
     """Yield rows of the exact part and of whole maps."""
-    yield from Alone(measure_city, 2_000 if quick else 1_000_000, 1 if quick else 7).result()
-    yield from Alone(measure_masked, 50 if quick else 1_000, 1 if quick else 3).result()
+    side = QUICK_SIDE if quick else SIDE
+    yield from Alone(measure_city, 2_000 if quick else 1_000_000, side, 1 if quick else 7).result()
+    yield from Alone(measure_masked, 50 if quick else 1_000, side, 1 if quick else 3).result()
 
 
-def measure_city(owners: int, repeats: int) -> list[Row]:
-    """Return the rows of a city of so many owners with 20 records each."""
+def measure_city(owners: int, side: int, repeats: int) -> list[Row]:
+    """Return the rows of a city of so many owners with 20 records each, and of so many cells a side."""
     records = synthesize(owners, seed=1)
     with tempfile.TemporaryDirectory() as folder:
         federation = Federation(records, ledger=Path(folder) / "ledger.db")
-        grid = federation.public_map.grid(SIDE, SIDE)
+        grid = federation.public_map.grid(side, side)
         reference = "DuckDB, exact and non-private, GROUP BY of the same cells, 2 threads"
         reference_s = _duckdb_seconds(records, grid, repeats=repeats)
         query = RangeQuery("count", grid, Epsilon.of(EPSILON))
         exact_s = median_seconds(lambda: total_units(records, query, federation.public_map), repeats=repeats)
         rows = [Row(f"exact part, {owners:,} owners", exact_s, peak_mb(), reference, reference_s)]
         for method, how in {"cohorts of 50": {"method": "cohorts"}, "mpc": {"method": "mpc"}}.items():
-            rows.append(_row(f"{method}, {owners:,} owners", federation, how, reference, reference_s, repeats))
+            rows.append(_row(f"{method}, {owners:,} owners", federation, how, side, (reference, reference_s), repeats))
         return rows
 
 
-def measure_masked(owners: int, repeats: int) -> list[Row]:
+def measure_masked(owners: int, side: int, repeats: int) -> list[Row]:
     """Return the row of a masked map whose masks are all made."""
     with tempfile.TemporaryDirectory() as folder:
         records, ledger = synthesize(owners, seed=1), Path(folder) / "ledger.db"
         federation = Federation(records, unit="owner", max_records=20, ledger=ledger)
-        plain = median_seconds(_asker(federation, {"method": "dp"}), repeats=repeats)
-        row = _row(f"mpc with masks, {owners:,} owners", federation, {"method": "mpc"}, "by dp", plain, repeats)
-        return [row]
+        plain = median_seconds(_asker(federation, {"method": "dp"}, side), repeats=repeats)
+        case = f"mpc with masks, {owners:,} owners"
+        return [_row(case, federation, {"method": "mpc"}, side, ("by dp", plain), repeats)]
 
 
 def _row(
-    case: str, federation: Federation, how: dict[str, Any], reference: str, reference_s: float, repeats: int
+    case: str, federation: Federation, how: dict[str, Any], side: int, reference: tuple[str, float], repeats: int
 ) -> Row:
-    ask = _asker(federation, how)
+    ask = _asker(federation, how, side)
     made = ask()
     terms = MaskSettings().terms(made.owners if how["method"] == "mpc" else COHORT_SIZE)
     return Row(
-        case=f"{case}, {SIDE}x{SIDE} cells",
+        case=f"{case}, {side}x{side} cells",
         ours_s=median_seconds(ask, repeats=repeats),
         peak_mb=peak_mb(),
-        reference=reference,
-        reference_s=reference_s,
+        reference=reference[0],
+        reference_s=reference[1],
         more={
             "noises": made.noises,
             "bytes_per_owner": word_bytes(made.query, federation.protection, terms) * made.bins,
@@ -80,8 +81,8 @@ def _row(
     )
 
 
-def _asker(federation: Federation, how: dict[str, Any]) -> Any:
-    return lambda: federation.map(grid=(SIDE, SIDE), epsilon=EPSILON, fresh=True, **how)
+def _asker(federation: Federation, how: dict[str, Any], side: int) -> Any:
+    return lambda: federation.map(grid=(side, side), epsilon=EPSILON, fresh=True, **how)
 
 
 def _duckdb_seconds(records: Records, grid: Grid, *, repeats: int) -> float:
