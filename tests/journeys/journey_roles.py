@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -14,12 +15,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 
+from fedgroup.cli.main import main
 from fedgroup.live.trial import make_trial
 from fedgroup.service.client import Client, connect
 
@@ -86,9 +89,24 @@ def typed(line: str, folder: Path) -> str:
     """Run a line of `fedgroup ...` in a folder to its end, and return what it printed."""
     name, *words = shlex.split(line)
     assert name == "fedgroup"
-    ran = subprocess.run([COMMAND, *words], cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert ran.returncode == 0, f"{line}\n{ran.stderr}"
-    return ran.stdout
+    with chdir(folder):
+        return said(*words)
+
+
+def said(*words: str) -> str:
+    """Run a command to its end, and return what it printed.
+
+    It runs in this process: journeys show roles as processes, and to start one takes longer than most commands.
+    """
+    out, err, before = io.StringIO(), io.StringIO(), sys.argv
+    sys.argv = ["fedgroup", *words]
+    try:
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            main()
+    finally:
+        sys.argv = before
+    assert not ended.value.code, f"{' '.join(words)}\n{err.getvalue()}"
+    return out.getvalue()
 
 
 class Running:
@@ -211,9 +229,8 @@ class Roles:
 
 def run(*words: str) -> dict[str, Any]:
     """Run a command to its end and return what it prints as JSON."""
-    ran = subprocess.run([COMMAND, *words, "--json"], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
+    found: dict[str, Any] = json.loads(said(*words, "--json"))
+    return found
 
 
 def broker_words(roles: Roles, kind: str, port: int) -> list[str]:

@@ -72,7 +72,7 @@ def test_a_revoked_owner_is_cut_off_and_the_others_go_on(tmp_path: Path) -> None
         await until_heard(heard, TOPICS.say(REVOKED), b"still here")
 
         run("certificates", "revoke", str(broker.trial / "authority"), REVOKED)
-        told = await asyncio.to_thread(broker.write_anew)
+        told = broker.write_anew()
         assert (told["owners"], list(told["left_out"])) == (["owner-000", "owner-002"], [REVOKED])
         broker.reload()
         await asyncio.wait_for(revoked.end(), PATIENCE_S)

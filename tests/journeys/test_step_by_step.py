@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from journey_roles import COMMAND, PATIENCE_S, Running, free_ports
+from journey_roles import COMMAND, PATIENCE_S, Running, free_ports, typed
 
 from fedgroup.data.synthetic import write_synthetic
 
@@ -102,10 +102,10 @@ def test_three_owners_step_by_step(tmp_path: Path) -> None:
 
 def test_what_init_wrote_starts_as_it_is_told(tmp_path: Path) -> None:
     with typing(tmp_path) as typist:
-        typist.type("fedgroup certificates init authority --federation city")
+        typed("fedgroup certificates init authority --federation city", tmp_path)
         for name, role in (("provider", "provider"), ("taxi-a", "owner")):
-            typist.type(f"fedgroup certificates request {name} --role {role} --out {role}")
-            typist.type(f"fedgroup certificates issue authority {role}/request.csr --role {role} --out {role}")
+            typed(f"fedgroup certificates request {name} --role {role} --out {role}", tmp_path)
+            typed(f"fedgroup certificates issue authority {role}/request.csr --role {role} --out {role}", tmp_path)
         write_synthetic(tmp_path / "records.parquet", owners=1, records_per_owner=50, seed=1)
         for role in ("provider", "owner"):
             told = typist.type(f"fedgroup init {role} --out {role}.toml --federation city")

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from journey_roles import COMMAND, PATIENCE_S, Running
+from journey_roles import COMMAND, PATIENCE_S, Running, run
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -50,7 +50,7 @@ def processes_of(folder: Path) -> list[str]:
 def ledgers(folder: Path) -> set[float]:
     files = sorted(folder.glob(".fedgroup/owners/*/ledger.db"))
     assert len(files) == 12
-    return {json.loads(ran(f"fedgroup ledger {file} --json", folder))["spent"] for file in files}
+    return {run("ledger", str(file))["spent"] for file in files}
 
 
 def test_the_readmes_federation_runs_answers_stops_and_goes_on(tmp_path: Path) -> None:
