@@ -14,9 +14,7 @@ FIELDS = {"case", "ours_s", "reference", "reference_s", "ratio", "peak_mb"}
     ("name", "rows"),
     [("noise", 3), ("grouping", 2), ("graph", 2), ("query", 5), ("map", 4), ("setup", 2), ("growth", 4)],
 )
-def test_a_bench_runs_and_tells_its_reference(
-    name: str, rows: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bench_runs_and_tells_its_reference(name: str, rows: int, capsys: pytest.CaptureFixture[str]) -> None:
     measured = run(name, quick=True)
     report = measured.as_json()
     assert (report["name"], report["quick"], len(report["rows"])) == (name, True, rows)

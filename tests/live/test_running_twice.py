@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
 from contextlib import closing
@@ -158,19 +157,3 @@ def test_without_its_ledger_an_owner_makes_no_file(trial: TrialCity) -> None:
     with pytest.raises(InvalidInput, match="--new-ledger"):
         asyncio.run(story())
     assert list(Path(config.ledger.file).parent.glob("ledger*")) == []
-
-
-def test_a_second_up_in_the_same_folder_leaves_the_first_as_it_is(tmp_path: Path) -> None:
-    folder = tmp_path / "federation"
-    words = [*COMMAND, "up", "--owners", "2", "--json", "--folder", str(folder)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as up:
-        try:
-            assert json.loads(up.stdout.readline())["owners"] == 2
-            before = (folder / "up.json").read_bytes()
-            second = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-            assert second.returncode == 2
-            assert f"already running as process {up.pid}" in second.stderr
-            assert (folder / "up.json").read_bytes() == before
-        finally:
-            up.send_signal(signal.SIGINT)
-            up.wait(PATIENCE_S)

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from live_world import eventually
+import pytest
+from live_world import PATIENCE_S, eventually
 
 import fedgroup as fg
+from fedgroup.live.trial import make_trial
 from fedgroup.service.client import connect
 
 UP = ("-c", "from fedgroup.cli.main import main; main()", "up", "--owners", "2", "--json")
@@ -45,24 +47,42 @@ def federation(folder: Path, *words: str) -> Iterator[tuple[int, dict, Path]]:
             up.wait()
 
 
-def test_owners_that_were_killed_are_started_again(tmp_path: Path) -> None:
-    folder = tmp_path / "federation"
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int, dict, Path]]:
+    """A federation of two that tests share: its folder, its process, what it said, and where it complains."""
+    folder = tmp_path_factory.mktemp("up") / "federation"
     with federation(folder) as (pid, facts, complaints):
-        before = processes_of(folder) - {pid}
-        os.kill(min(before), signal.SIGKILL)
-        eventually(lambda: processes_of(folder) - {pid}, lambda now: len(now) == 2 and now != before)
-        access = json.loads(Path(facts["access"]).read_text())
-        with connect(access["url"], access["token"]) as user:
-            ask = lambda: user.count(fg.Circle(10_000, 10_000, 3_000), epsilon=0.01, method="dp", fresh=True).heard
-            eventually(lambda: user.owners()["present"], lambda present: present == 2)
-            eventually(ask, lambda heard: heard == 2)
-        assert "ended unasked; started again" in complaints.read_text()
+        assert "note:" not in complaints.read_text()
+        yield folder, pid, facts, complaints
+
+
+def test_a_second_up_in_the_same_folder_leaves_the_first_as_it_is(running) -> None:
+    folder, pid, facts, _ = running
+    assert facts["owners"] == 2
+    before = (folder / "up.json").read_bytes()
+    words = [sys.executable, *UP, "--folder", str(folder)]
+    second = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert second.returncode == 2
+    assert f"already running as process {pid}" in second.stderr
+    assert (folder / "up.json").read_bytes() == before
+
+
+def test_owners_that_were_killed_are_started_again(running) -> None:
+    folder, pid, facts, complaints = running
+    before = processes_of(folder) - {pid}
+    os.kill(min(before), signal.SIGKILL)
+    eventually(lambda: processes_of(folder) - {pid}, lambda now: len(now) == 2 and now != before)
+    access = json.loads(Path(facts["access"]).read_text())
+    with connect(access["url"], access["token"]) as user:
+        ask = lambda: user.count(fg.Circle(10_000, 10_000, 3_000), epsilon=0.01, method="dp", fresh=True).heard
+        eventually(lambda: user.owners()["present"], lambda present: present == 2)
+        eventually(ask, lambda heard: heard == 2)
+    assert "ended unasked; started again" in complaints.read_text()
 
 
 def test_a_folder_with_another_number_of_owners_says_both(tmp_path: Path) -> None:
     folder = tmp_path / "federation"
-    with federation(folder) as (_, _, complaints):
-        assert "note:" not in complaints.read_text()
+    make_trial(folder, owners=2, seed=1)
     with federation(folder, "--owners", "5") as (_, facts, complaints):
         assert facts["owners"] == 2
         assert "a federation of 2 owners, so 2 are started, not 5" in complaints.read_text()
