@@ -11,6 +11,7 @@ import pytest
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput
 from fedgroup.messages import Partition
+from fedgroup.owner import role
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import AnswerTerms, DataOwners
 from fedgroup.privacy.budget import Charge
@@ -120,6 +121,27 @@ def test_refused_owners_draw_no_noise_and_pay_nothing() -> None:
     with pytest.raises(BudgetExhausted):
         asked.describe(MAP.grid(2, 2), epsilon=query.epsilon, charge=charge(query)[0])
     assert (noise.asked, ledger.entries()) == ([], [])
+
+
+def test_nothing_is_counted_that_cannot_be_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+    for verb in ("total_units", "found_units", "count_vectors"):
+        exact = getattr(role, verb)
+        monkeypatch.setattr(
+            role, verb, lambda *said, verb=verb, exact=exact, **more: counted.append(verb) or exact(*said, **more)
+        )
+    query, terms = count(0.5), AnswerTerms(Partition.singletons(3), SEATS)
+    poor, rich = owners(MemoryLedger(Epsilon.of(0.4)), NoNoise()), owners(MemoryLedger(), NoNoise())
+    for asked in (
+        lambda one: one.answer(query, terms, charges=charge(query)),
+        lambda one: one.answer_many([query], terms, charges=charge(query)),
+        lambda one: one.describe(MAP.grid(2, 2), epsilon=query.epsilon, charge=charge(query)[0]),
+    ):
+        with pytest.raises(BudgetExhausted):
+            asked(poor)
+        assert counted == []
+        asked(rich)
+        assert counted.pop() in ("total_units", "count_vectors")
 
 
 @pytest.mark.parametrize(
