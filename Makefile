@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs site screenshots results demo services test test-gpu test-pythons test-spu chaos bench build check clean
+.PHONY: help docs site screenshots results demo services test test-gpu test-pythons test-spu chaos mutants bench build check clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -57,6 +57,9 @@ test: build services  ## all tests
 
 chaos: build services  ## 10 minutes of users asking while owners, provider and broker are killed: every number adds up (SECONDS=, SEED=, BROKER=)
 	$(BIN)/python tests/live/chaos_run.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --broker $(or $(BROKER),mosquitto)
+
+mutants: build services  ## bugs planted one by one; some test must notice each (ONLY="words of a name")
+	FEDGROUP_DATA="$(FEDGROUP_DATA)" $(BIN)/python tests/mutants/mutants_run.py $(if $(ONLY),--only "$(ONLY)")
 
 test-pythons:  ## the quick tests with every Python of 3.11 to 3.13 that is here (PYTHONS="3.12" for one)
 	@scripts/pythons.sh

@@ -20,6 +20,8 @@ PLAN = fg.Federation(RECORDS, DOMAIN).group(epsilon=0.1, grid=(2, 2))
 EXACT: dict[str, Callable[[fg.Federation], Any]] = {
     "method": lambda asked: asked.count(ALL, method="exact"),
     "evaluate": lambda asked: asked.count(ALL, epsilon=0.5, evaluate=True),
+    "map": lambda asked: asked.map(grid=(2, 2), method="exact"),
+    "evaluated map": lambda asked: asked.map(grid=(2, 2), epsilon=0.5, evaluate=True),
     "graph": lambda asked: asked.group(graph="exact", grid=(2, 2)),
     "judge": lambda asked: asked.judge(PLAN, threshold=0.5),
 }
@@ -42,7 +44,8 @@ def test_a_private_federation_shows_nothing_exact_and_is_charged_nothing(what: s
 @pytest.mark.parametrize("opened", [{"evaluation": True}, {"seed": 1}, {"noise": fg.FloatingPointLaplace(1)}])
 @pytest.mark.parametrize(
     ("what", "line"),
-    [("method", "count in the rectangle"), ("evaluate", "count in the rectangle"), ("graph", "exact graph over 2x2"),
+    [("method", "count in the rectangle"), ("evaluate", "count in the rectangle"),
+     ("map", "count"), ("evaluated map", "true values"), ("graph", "exact graph over 2x2"),
      ("judge", "in plan ")],
 )  # fmt: skip
 def test_an_evaluation_leaves_one_line_of_its_own(what: str, line: str, opened: dict[str, Any], tmp_path: Path) -> None:

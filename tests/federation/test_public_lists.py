@@ -47,6 +47,10 @@ def test_with_a_list_removing_an_owners_only_record_changes_no_public_number() -
         assert getattr(whole, name) == getattr(less, name)
 
 
+def test_owners_without_records_are_on_the_list() -> None:
+    assert list(federation([1, 2, 3]).owners) == [1, 2, 3]
+
+
 def test_an_answer_from_the_store_tells_of_the_table_that_asks() -> None:
     ledger = fg.Federation(fg.Records(owner=[1], x=[5], y=[5]), DOMAIN).ledger
     listed, unlisted = federation([1, 2], ledger=ledger), federation(ledger=ledger)

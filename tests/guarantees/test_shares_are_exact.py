@@ -53,6 +53,13 @@ def test_shares_heard_follow_the_law_of_their_shape(scale: Fraction, parts: int,
     assert p_value_of_shape(sums, scale, Fraction(heard, parts)) > FALSE_ALARM
 
 
+@pytest.mark.parametrize(("parts", "heard"), [(5, 7), (44, 60), (2, 8), (4, 3)])
+def test_sums_of_shares_drawn_at_once_follow_the_same_law(parts: int, heard: int) -> None:
+    scale = Fraction(10, 3)
+    sums = SeededNoise(26).sums_of_shares(scale, parts, heard, 200_000)
+    assert p_value_of_shape(sums, scale, Fraction(heard, parts)) > FALSE_ALARM
+
+
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_intervals_cover_sums_of_shares_as_often_as_they_say(confidence: float) -> None:
     scale, parts, heard, count = Fraction(10, 3), 44, 49, 100_000

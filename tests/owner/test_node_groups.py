@@ -123,6 +123,19 @@ def test_letters_come_in_any_order_and_a_missing_one_is_not_waited_for_twice(own
     assert owners[0].say(letters["o1"], sender="o1") == []
 
 
+def test_a_letter_of_one_round_does_not_open_in_another(owner_of: Callable[..., Owner]) -> None:
+    owners = [
+        owner_of(f"o{i}", silo=FakeSilo(count=10 * i + 1), highest_epsilon=Epsilon.of(5000), cap=1e6) for i in range(2)
+    ]
+    grouped(owners, "trusted")
+    (_, letter), _ = owners[1].say(ask(2000, round_id=b"a" * 16, plan="p"))
+    owners[0].say(ask(2000, round_id=b"b" * 16, plan="p"))
+    owners[0].say(Letter(b"b" * 16, letter.sealed), sender="o1")  # the provider gives it another round's name
+    owners[0].say(Go(b"b" * 16, [0, 1]))
+    reply = owners[0].only(Go(b"b" * 16, [0, 1]))
+    assert (reply.sums, reply.heard) == ([1], [0])
+
+
 def test_rosters_are_verified_before_anything_is_agreed(owner_of: Callable[..., Owner]) -> None:
     owners = [owner_of(f"o{i}") for i in range(3)]
     ders = [owner.identity.der for owner in owners]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from fractions import Fraction
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput
 from fedgroup.messages import Partition
+from fedgroup.owner import role
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import AnswerTerms, DataOwners
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.noise import SeededNoise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.secure.round import MaskSettings, prepare_groups
 from fedgroup.space import Box, Circle, PublicMap, Rectangle
 from fedgroup.storage.memory import MemoryLedger
 
@@ -122,6 +125,27 @@ def test_refused_owners_draw_no_noise_and_pay_nothing() -> None:
     assert (noise.asked, ledger.entries()) == ([], [])
 
 
+def test_nothing_is_counted_that_cannot_be_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+    for verb in ("total_units", "found_units", "count_vectors"):
+        exact = getattr(role, verb)
+        monkeypatch.setattr(
+            role, verb, lambda *said, verb=verb, exact=exact, **more: counted.append(verb) or exact(*said, **more)
+        )
+    query, terms = count(0.5), AnswerTerms(Partition.singletons(3), SEATS)
+    poor, rich = owners(MemoryLedger(Epsilon.of(0.4)), NoNoise()), owners(MemoryLedger(), NoNoise())
+    for asked in (
+        lambda one: one.answer(query, terms, charges=charge(query)),
+        lambda one: one.answer_many([query], terms, charges=charge(query)),
+        lambda one: one.describe(MAP.grid(2, 2), epsilon=query.epsilon, charge=charge(query)[0]),
+    ):
+        with pytest.raises(BudgetExhausted):
+            asked(poor)
+        assert counted == []
+        asked(rich)
+        assert counted.pop() in ("total_units", "count_vectors")
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -168,3 +192,22 @@ def test_several_answers_have_noises_of_their_own() -> None:
 
 def test_owners_do_not_print() -> None:
     assert repr(owners(MemoryLedger(), NoNoise())) == str(owners(MemoryLedger(), NoNoise())) == "DataOwners(<private>)"
+
+
+def test_no_two_parts_of_a_vector_have_the_same_masks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members without records and noise send their masks alone: no word of them comes twice."""
+    monkeypatch.setattr(role, "_WORDS_AT_ONCE", 1)
+    partition = Partition(np.zeros(3, dtype=np.int32), masked=np.array([True]))
+    groups = prepare_groups(partition, MaskSettings(), seed=bytes(32), entropy=secrets.token_bytes)
+    query = RangeQuery("count", MAP.grid(4, 4), Epsilon.of(0.5))
+    noise = NoNoise()
+    noise.laplace_shares = lambda scale, parts, count: np.zeros(count, dtype=np.int64)  # type: ignore[attr-defined]
+    empty = Records(owner=["a"], x=[99], y=[99], owners=["a", "b", "c"])
+    asked = DataOwners(empty, MAP, protection=Protection(), ledger=MemoryLedger(), noise=noise)
+    (answer,), _ = asked.answer(query, AnswerTerms(partition, SEATS, groups), charges=charge(query))
+    assert answer.masked is not None
+    chunks = list(answer.masked.chunks)
+    assert len(chunks) > 1
+    words = np.concatenate(chunks, axis=1)
+    assert words.shape == (3, query.bins)
+    assert len(np.unique(words)) == words.size

@@ -10,6 +10,7 @@ from fedgroup.messages.asked import Describe, Offer
 from fedgroup.owner.policy import Policy
 from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Box, Circle, MultiPolygon, Polygon, PublicMap, Rectangle
+from fedgroup.space.places import Districts
 
 PLANE = PublicMap(Box(0, 0, 10, 10))
 CITY = PublicMap(Box(-74.26, 40.48, -73.70, 40.92), lonlat=True)
@@ -60,6 +61,13 @@ def test_a_circle_must_fit_into_every_part_of_what_is_asked(asked: object, reaso
 )
 def test_on_a_map_in_degrees_the_radius_is_in_metres(asked: object, public_map: PublicMap, reason: str | None) -> None:
     assert refused(Policy(smallest_radius=500), asked, public_map) == reason
+
+
+@pytest.mark.parametrize("policy", [Policy(smallest_radius=2), Policy(smallest_cell=4)])
+def test_every_district_of_a_map_is_large_enough(policy: Policy) -> None:
+    large, small = Polygon(square(0.5, 0.5, 4.1)), Polygon(square(9, 9, 0.1))
+    assert refused(policy, Districts(("large",), (large,))) is None
+    assert refused(policy, Districts(("large", "decoy"), (small, large))) == "radius"
 
 
 def test_a_vector_is_a_count_of_every_cell() -> None:

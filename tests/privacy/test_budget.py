@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted
-from fedgroup.privacy.budget import Charge, Spending, entry_of, left_of, settle
+from fedgroup.privacy.budget import Charge, Spending, entry_of, left_of, once_per_plan, settle
 
 
 def charge(nano: int, owners: list[str] | None = None) -> Charge:
@@ -36,6 +36,11 @@ def test_an_owner_with_expenses_of_its_own_refuses_a_charge_for_all() -> None:
     with pytest.raises(BudgetExhausted) as refusal:
         settle([charge(5)], cap=Epsilon(10), before=Spending(1, {"a": 5}))
     assert (refusal.value.asked, refusal.value.left, refusal.value.cap) == (5e-9, 4e-9, 1e-8)
+
+
+def test_a_plan_charged_for_more_than_before_is_due_again() -> None:
+    less, more = (Charge(Epsilon(nano), "setup", "a plan", plan="p") for nano in (2, 3))
+    assert once_per_plan([less, more, less], lambda _: False) == [less, more]
 
 
 def test_a_refusal_travels_between_processes_with_its_facts() -> None:

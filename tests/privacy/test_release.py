@@ -11,7 +11,15 @@ import pytest
 from fedgroup.epsilon import Epsilon
 from fedgroup.privacy import release
 from fedgroup.privacy.noise import SeededNoise
-from fedgroup.privacy.release import Disclosed, disclose_to_leader, release_sum, release_vectors, scales_of
+from fedgroup.privacy.release import (
+    Disclosed,
+    disclose_to_leader,
+    release_masked,
+    release_masked_sum,
+    release_sum,
+    release_vectors,
+    scales_of,
+)
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, Grid
@@ -104,6 +112,52 @@ def test_many_groups_of_a_host_get_a_noise_each() -> None:
     assert released.parts["sum"] == 70_000 + same.laplace(scales["sum"], 1_000).sum()
     assert released.parts["count"] == 9 + same.laplace(scales["count"], 1_000).sum()
     assert (released.noises, released.heard) == (1_000, 5_000)
+
+
+class Shares:
+    """Notes which shares are asked for, and gives out 1, 10, 100, ... so that each word shows which it got."""
+
+    private = False
+    continuous = False
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Fraction, int, int]] = []
+
+    def laplace_shares(self, scale: Fraction, parts: int, count: int) -> np.ndarray:
+        self.asked.append((scale, parts, count))
+        return 10 ** np.arange(count, dtype=np.int64)
+
+    def sums_of_shares(self, scale: Fraction, parts: int, shares: int, count: int) -> np.ndarray:
+        self.asked.append((scale, parts, shares))
+        return 10 ** np.arange(count, dtype=np.int64)
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_every_member_adds_a_share_of_its_own_to_every_bin(members: int) -> None:
+    query = RangeQuery("count", Grid(Box(0, 0, 1, 1), 2, 1), Epsilon.of(0.1))
+    noise, parts = Shares(), np.full(members, 4, dtype=np.int64)
+    exact = {"count": np.full((members, 2), 7, dtype=np.int64)}
+    sent = release_masked(
+        exact, query=query, protection=Protection(), noise=noise, parts=parts, mask=lambda words: words
+    )
+    assert noise.asked == [(Fraction(10), 4, 2 * members)]
+    assert sent.ravel().tolist() == [7 + 10**at for at in range(2 * members)]
+
+
+def test_members_of_groups_of_other_sizes_have_shares_of_other_sizes() -> None:
+    query = RangeQuery("count", CIRCLE, Epsilon.of(0.1))
+    noise, parts = Shares(), np.array([4, 9, 4])
+    exact = {"count": np.zeros((3, 1), dtype=np.int64)}
+    release_masked(exact, query=query, protection=Protection(), noise=noise, parts=parts, mask=lambda words: words)
+    assert noise.asked == [(Fraction(10), 4, 2), (Fraction(10), 9, 1)]
+
+
+def test_sums_that_leave_masks_out_have_the_noise_of_all_members() -> None:
+    query = RangeQuery("count", Grid(Box(0, 0, 1, 1), 2, 1), Epsilon.of(0.1))
+    noise, exact = Shares(), {"count": np.array([7, 7])}
+    sums = release_masked_sum(exact, query=query, protection=Protection(), noise=noise, sizes={4: 5, 9: 11})
+    assert noise.asked == [(Fraction(10), 4, 5), (Fraction(10), 9, 11)]
+    assert sums["count"].tolist() == [7 + 2 * 1, 7 + 2 * 10]
 
 
 def test_what_a_leader_sees_does_not_print() -> None:

@@ -84,6 +84,17 @@ def test_the_far_tail_is_drawn_not_cut(extra: int) -> None:
     assert expected > 146 or extra == 1
 
 
+def test_what_a_table_does_not_hold_is_drawn_all_the_same() -> None:
+    """A table of the outcomes -2..2 alone: the tails on both sides are found by more bits, not cut to its ends."""
+    low, edges = thresholds(SCALE)
+    first = -3 - (low - 1)
+    short = TableSampler(edges[first : first + 6], -2, resolve=Inverse(SCALE))
+    for k in (-20, -3, -2, 0, 2, 3, 25):
+        u = edges[k - low] + 1
+        bits = ChosenBits(u >> 48, (u & (2**48 - 1)) << 16, 0, 0)
+        assert short.draw(bits, 1).tolist() == [k]
+
+
 def test_the_inverse_bounds_every_outcome_that_is_still_possible() -> None:
     inverse = Inverse(SCALE)
     for u in range(1, 255):

@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -62,6 +63,14 @@ def test_a_charge_is_recorded_with_its_question(open_ledger: OpenLedger) -> None
     assert ledger.charge([query(5)]) == Epsilon(5)
     (entry,) = ledger.entries()
     assert (entry.purpose, entry.question, entry.epsilon, entry.owners) == ("query", "how many?", Epsilon(5), None)
+    assert ledger.spent() == Epsilon(5)
+
+
+def test_a_ledger_counts_for_one_protection_only(open_ledger: OpenLedger) -> None:
+    ledger = open_ledger()
+    ledger.charge([query(5)])
+    with pytest.raises(InvalidInput, match="one record, add-remove, not for one owner of 3 records"):
+        ledger.charge([replace(query(5), protection="one owner of 3 records, add-remove")])
     assert ledger.spent() == Epsilon(5)
 
 
