@@ -56,7 +56,7 @@ def middle(tile: tuple[int, int, int], column: int, row: int) -> tuple[float, fl
 def expected(found: fg.PrivateMap, tile: tuple[int, int, int], column: int, row: int) -> float | None:
     """The value of the place that holds a pixel's middle, found by shapely; None for what is clear."""
     place = shapely.Point(middle(tile, column, row))
-    held = [at for at, shape in enumerate(found.geometries()) if shape.contains(place)]
+    held = [at for at, shape in enumerate(found.geometries()) if shapely.contains(shape, place)]
     if not held or abs(found.values[held[0]]) <= (found.half_width_all or 0):
         return None
     return float(found.values[held[0]])

@@ -46,7 +46,7 @@ def some(*, lonlat: bool = True, **said: Any) -> PrivateMap:
 
 
 def rows(database: Database, columns: str, table: str = USUAL_TABLE) -> list[tuple[Any, ...]]:
-    return database.execute(f"SELECT {columns} FROM {table} ORDER BY bin").fetchall()  # type: ignore[call-overload]
+    return database.execute(f"SELECT {columns} FROM {table} ORDER BY bin").fetchall()
 
 
 def test_sums_of_places_within_an_area_are_those_of_the_map(server: PostgresServer, database: Database) -> None:
@@ -133,7 +133,7 @@ def test_a_reader_sees_the_old_map_until_the_new_one_is_whole(server: PostgresSe
         seen.append(database.execute("SELECT * FROM seen").fetchone())  # all rows of the new one are written
         return usual(made)
 
-    postgis._noted = noted  # type: ignore[assignment]
+    postgis._noted = noted
     try:
         write_postgis(new, server.url)
     finally:

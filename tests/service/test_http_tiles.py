@@ -29,7 +29,7 @@ def test_a_tile_is_a_picture_with_a_tag_that_saves_drawing_it(
 ) -> None:
     drawn: list[tuple[int, int, int]] = []
     usual = Painting.png
-    monkeypatch.setattr(Painting, "png", lambda self, *at: drawn.append(at) or usual(self, *at))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(Painting, "png", lambda self, *at: drawn.append(at) or usual(self, *at))
 
     async def story() -> None:
         async with service(0) as here, here.client() as ann:

@@ -57,6 +57,9 @@ def test_a_program_finds_its_way_from_the_landing_page_to_every_value(service: S
             found = await paged(ann, items["href"] + "?limit=7")
             assert [each["id"] for each in found] == list(range(48))
             assert [each["properties"]["value"] for each in found] == made.values.tolist()
+            sure = (made.values > made.half_width_all) & (made.low > 0)
+            assert [each["properties"]["told_apart"] for each in found] == sure.tolist()
+            assert 0 < sure.sum() < 48
             shapes = [shapely.geometry.shape(each["geometry"]) for each in found]
             assert all(shape.equals(own) for shape, own in zip(shapes, made.geometries(), strict=True))
             one = (await ann.get(f"/ogc/collections/{map_id}/items/13")).json()
@@ -93,7 +96,7 @@ def test_a_box_finds_what_meets_it(service: Service, said: dict[str, Any]) -> No
             for text in BOXES:
                 west, south, east, north = (float(each) for each in text.split(","))
                 box = shapely.box(west, south, east if west <= east else east + 360, north)
-                expected = [at for at, shape in enumerate(made.geometries()) if shape.intersects(box)]
+                expected = [at for at, shape in enumerate(made.geometries()) if shapely.intersects(shape, box)]
                 found = await paged(ann, f"/ogc/collections/{map_id}/items?bbox={text}&limit=20")
                 assert [each["id"] for each in found] == expected, text
 

@@ -17,6 +17,7 @@ import shapely
 
 from fedgroup.maps.about import step_windows, written_time
 from fedgroup.maps.frames import _json_values, columns_of
+from fedgroup.maps.pictures import Seen
 from fedgroup.space import Grid
 from fedgroup.space.shapes import geometry_of
 
@@ -79,13 +80,13 @@ class Layer:
 
     @cached_property
     def columns(self) -> dict[str, Array]:
-        """What is told of every bin, by name; see `frames.columns_of`."""
+        """What is told of every bin, by name: see `frames.columns_of`; and whether it is told from an empty one."""
         made = self.made
         columns = {name: of for name, of in columns_of(made).items() if name != "true_value"}
         if made.shape[0] > 1 and not {"row", "h3", "name"} & set(columns):
             names = np.array(made.names(), dtype=object)[columns["place"]]
             columns = {"place": columns.pop("place"), "name": names} | columns
-        return columns
+        return columns | {"told_apart": told_apart(made)}
 
     @cached_property
     def windows(self) -> list[Window]:
@@ -156,6 +157,13 @@ class Layer:
                 near[at] = shapely.intersects(self.shapes[at], shapely.box(west, south, east, north))
             met |= near
         return np.flatnonzero(met)
+
+
+def told_apart(made: PrivateMap) -> Array:
+    """Tell for every bin whether its value is more than noise makes of an empty one, in the whole map."""
+    half = made.half_width_all
+    sure: Array = ~Seen(made.values, made.low, made.high, half, half).unsure
+    return sure
 
 
 def on_earth(shape: shapely.Geometry) -> shapely.Geometry:

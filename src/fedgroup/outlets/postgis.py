@@ -21,8 +21,7 @@ from fedgroup.errors import InvalidInput, ServiceUnavailable
 from fedgroup.given import whole_number, written
 from fedgroup.maps.about import about, promise, step_windows
 from fedgroup.maps.frames import _json_values
-from fedgroup.maps.layers import Layer
-from fedgroup.maps.pictures import Seen
+from fedgroup.maps.layers import Layer, told_apart
 from fedgroup.maps.tiles import areas_km2
 from fedgroup.space.places import FINEST_HEXAGONS, Hexagons
 
@@ -290,7 +289,7 @@ class _Rows:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         made, layer = self.made, Layer(self.made)
         places, (_, steps, categories) = self._places(layer), made.shape
-        windows, told = step_windows(made), _told_apart(made).tolist()
+        windows, told = step_windows(made), told_apart(made).tolist()
         columns = [_json_values(np.asarray(each, dtype=float)) for each in (made.values, made.low, made.high)]
         named = [None if each is None else str(each) for each in made.categories()]
         for at, (value, low, high, apart) in enumerate(zip(*columns, told, strict=True)):
@@ -314,13 +313,6 @@ class _Rows:
         degrees = [(x, y) if lonlat else (None, None) for x, y in xy]
         rows = zip(self.made.names(), hexagons, degrees, geojson, *wkb, strict=True)
         return [(name, h3, *at, shape, whole, middle) for name, h3, at, shape, whole, middle in rows]
-
-
-def _told_apart(made: PrivateMap) -> Array:
-    """Tell for every bin whether its value is more than noise among all of them."""
-    half = made.half_width_all
-    sure: Array = ~Seen(made.values, made.low, made.high, half, half).unsure
-    return sure
 
 
 def _multi(shapes: Array) -> Array:
