@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs site screenshots results demo services test test-gpu test-pythons test-spu chaos mutants bench build check clean
+.PHONY: help docs site screenshots results demo services test test-gpu test-qgis test-pythons test-spu chaos mutants bench build check clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -76,6 +76,10 @@ $(SPU_VENV)/.created: pyproject.toml
 
 test-spu: build $(SPU_VENV)/.created  ## our secure similarity against SecretFlow SPU's (1 GB; needs Python 3.11: SPU_PYTHON)
 	FEDGROUP_SPU_PYTHON=$(SPU_VENV)/bin/python $(BIN)/python -m pytest tests/spu
+
+test-qgis: build  ## QGIS reads and draws a served map without a screen (Debian's python3-qgis, 1 GB; QGIS_PICTURE= keeps its picture)
+	@scripts/qgis.sh
+	$(BIN)/python -m pytest tests/service/qgis_layers.py
 
 # Runs with any Python that has numpy, torch and pytest: no other part of the project is needed, so neither is its setup.
 test-gpu:  ## the GPU's graph against brute force, with GPU_PYTHON's torch (without a GPU: plain torch on the CPU)

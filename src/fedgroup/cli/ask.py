@@ -10,7 +10,7 @@ from fedgroup.cli.access import ServiceOptions, find_access
 from fedgroup.cli.answers import USUAL_NOTE, say_answer, say_expectation, say_map
 from fedgroup.cli.bins import BinOptions, MapMeasureOptions, parse_bins
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.maps import FileOptions, require_files, written_to
+from fedgroup.cli.maps import FileOptions, require_database, require_files, written_to
 from fedgroup.cli.options import (
     HOW,
     PRIVACY,
@@ -85,6 +85,8 @@ def map_(asked: LiveMapOptions, files: FileOptions, output: OutputOptions) -> No
     access, kind, epsilon = find_access(asked.service), asked.what.kind, asked.price.epsilon
     with connect(access.url, access.token, ca=access.ca) as federation:
         in_degrees = asked.where.rectangle is not None and bool(federation.federation().get("lonlat"))
+        lonlat = files.to is not None and bool(federation.federation().get("lonlat"))
+        require_database(files, lonlat=lonlat)
         details = _map_details(asked, parse_bins(asked.bins, asked.where, lonlat=in_degrees))
         if asked.price.dry_run:
             say_expectation(federation.expect_map(kind=kind, epsilon=epsilon, **details), as_json=output.json)

@@ -24,6 +24,7 @@ from fedgroup.cli.options import (
     DataOptions,
     EvaluationOptions,
     File,
+    Name,
     OutputOptions,
     ProtectionOptions,
     RangeOptions,
@@ -32,6 +33,7 @@ from fedgroup.cli.options import (
 )
 from fedgroup.cli.output import working
 from fedgroup.cli.query import how_details
+from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
     from fedgroup.federation.questions import MapDetails
@@ -46,6 +48,13 @@ class FileOptions:
         File, option(OPTIONS, "--out", "write the map: .gpkg, .parquet (GeoParquet), .geojson or .csv", "FILE")
     ] = None
     picture: Annotated[File, option(OPTIONS, "--picture", "draw the map: .png, .svg or .pdf", "FILE")] = None
+    to: Annotated[
+        Name, option(OPTIONS, "--to", "write the map into a PostGIS database: postgresql://USER@HOST/NAME", "URL")
+    ] = None
+    table: Annotated[Name, option(OPTIONS, "--table", "which table, in place of the map there", "NAME")] = None
+    srid: Annotated[
+        int | None, option(OPTIONS, "--srid", "of a map on a plane: its coordinate system, such as 28992", "N")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,7 @@ def map_(
         evaluation=asked.evaluation,
         evaluate=evaluate,
     ) as federation:
+        require_database(files, lonlat=records.lonlat, private=federation.private and not evaluate)
         kind, epsilon = asked.what.kind, asked.how.epsilon
         if asked.how.dry_run:
             say_expectation(federation.expect_map(kind=kind, epsilon=epsilon, **details), as_json=output.json)
@@ -103,7 +113,26 @@ def written_to(made: PrivateMap, files: FileOptions) -> dict[str, str | None]:
             from fedgroup.maps.pictures import save_picture
 
             save_picture(made, files.picture)
-    return {"out": _name(files.out), "picture": _name(files.picture)}
+    if files.to is not None:
+        with working("writing the table"):
+            from fedgroup.outlets.postgis import write_postgis
+
+            write_postgis(made, files.to, files.table or _usual_table(), srid=files.srid)
+    table = None if files.to is None else f"table {files.table or _usual_table()}"
+    return {"out": _name(files.out), "picture": _name(files.picture)} | ({} if table is None else {"to": table})
+
+
+def require_database(files: FileOptions, *, lonlat: bool, private: bool = True) -> None:
+    """Refuse a database that the map could not be written into, before anything is spent on it."""
+    if files.to is None:
+        if files.table is not None or files.srid is not None:
+            raise InvalidInput("--table and --srid say more about --to, which is missing")
+        return
+    if not private:
+        raise InvalidInput("--to shows a map to others, and this one is not private; leave --evaluate and --seed out")
+    from fedgroup.outlets.postgis import require_postgis
+
+    require_postgis(files.to, files.table or _usual_table(), lonlat=lonlat, srid=files.srid)
 
 
 def require_files(files: FileOptions) -> None:
@@ -131,6 +160,12 @@ def _details(asked: MapOptions, bins: dict[str, Any], *, evaluate: bool) -> MapD
         **measure,
     }
     return details
+
+
+def _usual_table() -> str:
+    from fedgroup.outlets.postgis import USUAL_TABLE
+
+    return USUAL_TABLE
 
 
 def _name(path: Path | None) -> str | None:

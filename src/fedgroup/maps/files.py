@@ -7,6 +7,7 @@
     .csv        a table without shapes; what is told is in a file of the same name and .json
 
 What is told is one JSON object: epsilon, who is protected, kind, method, trust, notes, and the question with its bins.
+Epsilon, unit, window, promise and noise are texts of their own besides, for people who look with other programs.
 Guarantee: a file holds what was released and public bins; nothing else is known here.
 """
 
@@ -31,6 +32,7 @@ import shapely
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.given import path_like, written
+from fedgroup.maps.about import about_in_texts
 from fedgroup.maps.frames import _geopandas, columns_of, feature_collection, needed, to_geodataframe
 from fedgroup.maps.private_map import PrivateMap, map_from, noise_of, told_of
 from fedgroup.questions.bins import Categories
@@ -106,7 +108,7 @@ def header_of(made: PrivateMap) -> dict[str, Any]:
     """Return all that is told about a map besides its values, as JSON values."""
     about = {"format": FORMAT, "version": _VERSION, "kind": made.kind, "domain": list(made.public_map.domain.sides)}
     about |= {"lonlat": made.public_map.lonlat, "question": _asked(made.query), "whole": _whole(columns_of(made))}
-    return about | told_of(made) | noise_of(made)
+    return about | about_in_texts(made) | told_of(made) | noise_of(made)
 
 
 # --- the question in JSON ---------------------------------------------------------------------------------------------
@@ -167,7 +169,7 @@ def _save_geopackage(made: PrivateMap, place: str) -> None:
     needed(_geopandas, "GeoPandas")
     told = header_of(made)
     entries = {name: str(told.get(name, "")) for name in _TEXTS}
-    entries |= {"epsilon": f"{made.epsilon:g}", "notes": "; ".join(made.notes), KEY: json.dumps(told)}
+    entries |= about_in_texts(made) | {"notes": "; ".join(made.notes), KEY: json.dumps(told)}
     with _replacing(place) as draft, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a plane has no CRS, and is told so
         how = {"driver": "GPKG", "engine": "pyogrio", "layer": LAYER, "dataset_options": {"VERSION": "1.3"}}
@@ -267,6 +269,7 @@ def _geo_table(made: PrivateMap) -> pa.Table:
     }
     geo = {"version": "1.0.0", "primary_column": "geometry", "columns": {"geometry": about}}
     told = {b"geo": json.dumps(geo).encode(), KEY.encode(): json.dumps(header_of(made)).encode()}
+    told |= {name.encode(): text.encode() for name, text in about_in_texts(made).items()}
     return table.append_column("geometry", pa.array(wkb, pa.binary())).replace_schema_metadata(told)
 
 

@@ -9,6 +9,8 @@ Guarantee: a user's allowance is charged on disk before owners are asked, once f
     questions, charged_work  how a question is asked, charged and kept
     accounts, rates          whose token this is, and how often it may ask
     problems, handlers       everything that can go wrong, as RFC 9457 problem details
+    kept_maps, tile_routes, ogc
+                             maps for other programs: features and tiles, for nothing
     bodies, metrics, api_page, serving
                              the rest of a server
     pages                    the map and other pages for browsers

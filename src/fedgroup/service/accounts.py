@@ -1,18 +1,22 @@
-"""Who asks: the user of a bearer token, and what only operators may do."""
+"""Who asks: the user of a bearer token, and what only operators may do; who only reads may send it as a password."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import ipaddress
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security.http import HTTPBase
 
 from fedgroup.live.expiry import Expiries
 from fedgroup.live.provider import LiveProvider
 from fedgroup.service.callers import vouch
+from fedgroup.service.kept_maps import KeptMaps
 from fedgroup.service.metrics import Metrics
 from fedgroup.service.problems import Problem
 from fedgroup.service.questions import Questions
@@ -30,6 +34,7 @@ class Service:
     rates: Rates
     metrics: Metrics
     expiries: Expiries
+    maps: KeptMaps
 
 
 def service_of(request: Request) -> Service:
@@ -53,10 +58,40 @@ async def current_user(request: Request, bearer: Bearer) -> User:
     return user
 
 
+_basic = HTTPBase(
+    scheme="basic", scheme_name="HTTPBasic", auto_error=False, description="any name, and the token as its password"
+)
+Basic = Annotated[HTTPAuthorizationCredentials | None, Depends(_basic)]
+
+
+async def reader(request: Request, bearer: Bearer, basic: Basic) -> User:
+    """Return whose token this is, sent as a bearer's or as a password: programs that draw maps know the latter."""
+    token = bearer.credentials if bearer is not None else _password(basic)
+    user = None
+    if token is not None:
+        user = await asyncio.to_thread(service_of(request).state.user_of, token)
+    if user is None:
+        text = "send the header 'Authorization: Bearer TOKEN', or basic authentication with the token as the password"
+        raise Problem("unknown-token", text, accepts=["Bearer", 'Basic realm="fedgroup"'])
+    vouch(request.scope)
+    return user
+
+
 async def asking_user(request: Request, user: Annotated[User, Depends(current_user)]) -> User:
     """Return the user, whose question is counted; one too many is refused."""
     service_of(request).rates.take(user)
     return user
+
+
+def _password(sent: HTTPAuthorizationCredentials | None) -> str | None:
+    """Return the password of basic authentication; names are not looked at, for a token has one."""
+    if sent is None or sent.scheme.lower() != "basic":
+        return None
+    try:
+        decoded = base64.b64decode(sent.credentials, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+    return decoded.partition(":")[2]
 
 
 def is_operator(user: User) -> bool:
@@ -90,6 +125,7 @@ def _is_local(request: Request) -> bool:
 
 
 AnyUser = Annotated[User, Depends(current_user)]
+Reader = Annotated[User, Depends(reader)]
 Asker = Annotated[User, Depends(asking_user)]
 Operator = Annotated[User, Depends(operator)]
 TheService = Annotated[Service, Depends(service_of)]

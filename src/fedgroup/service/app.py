@@ -17,12 +17,14 @@ except ImportError:
 
 from fedgroup.live.expiry import Expiries
 from fedgroup.live.provider import LiveProvider
-from fedgroup.service import api_page, routes
+from fedgroup.service import api_page, routes, tile_routes
 from fedgroup.service.accounts import Service
 from fedgroup.service.bodies import LimitedBodies
 from fedgroup.service.charged_work import ChargedWork
 from fedgroup.service.handlers import add_handlers
+from fedgroup.service.kept_maps import KeptMaps
 from fedgroup.service.metrics import Metrics
+from fedgroup.service.ogc import routes as ogc_routes
 from fedgroup.service.questions import Questions
 from fedgroup.service.rates import Rates
 from fedgroup.service.replies import ProblemShown
@@ -59,8 +61,9 @@ def create_app(
     app = _application(until_all_is_done)
     expiries = expiries or Expiries()
     questions = Questions(provider, state, work, metrics, expiries)
-    app.state.service = Service(provider, state, questions, rates or Rates(), metrics, expiries)
-    for router in (routes.router, routes.looking, routes.open_router, api_page.router):
+    app.state.service = Service(provider, state, questions, rates or Rates(), metrics, expiries, KeptMaps(state))
+    looked_at = (routes.looking, tile_routes.router, ogc_routes.router)
+    for router in (routes.router, *looked_at, routes.open_router, api_page.router):
         app.include_router(router)
     add_handlers(app, metrics)
     app.add_middleware(LimitedBodies)

@@ -26,7 +26,7 @@ def problem_response(problem: Problem) -> JSONResponse:
     if problem.retry_after is not None:
         headers["Retry-After"] = str(max(1, math.ceil(problem.retry_after)))
     if problem.status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
+        headers["WWW-Authenticate"] = ", ".join(problem.facts.get("accepts", ["Bearer"]))
     return JSONResponse(problem.body(), problem.status, headers, MEDIA_TYPE)
 
 

@@ -23,13 +23,16 @@ PREFIX = "urn:fedgroup:problem:"
 MEDIA_TYPE = "application/problem+json"
 
 KINDS: dict[str, tuple[int, str]] = {
+    "invalid-parameter": (400, "a parameter of the address is not understood"),
     "unknown-token": (401, "the token is missing or unknown"),
     "budget-exhausted": (403, "this costs more than is left of the allowance"),
     "operators-only": (403, "only operators may do this"),
     "unknown-question": (404, "there is no such question of yours"),
+    "unknown-map": (404, "there is no such map, feature or tile for you"),
     "too-slow": (408, "the request did not arrive in time"),
     "key-reused": (409, "this idempotency key belongs to another request"),
     "method-not-ready": (409, "this method has no groups yet"),
+    "no-crs": (409, "this map is on a plane that other programs do not know"),
     "question-failed": (409, "the question with this key gave no answer"),
     "too-large": (413, "the request is too large"),
     "invalid-query": (422, "this question cannot be asked"),

@@ -189,6 +189,12 @@ class ProviderState:
         """Return the latest maps that a user asked for, the newest first, without their districts and values."""
         return self._latest(f"{_SHORT_MAP} WHERE user = ? AND request LIKE '{_MAP}'", user, most)
 
+    def map_on_record(self, question_id: str) -> Question | None:
+        """Return a map that was asked for, without what was asked and what came of it: that is long."""
+        with self._reading() as connection:
+            row = connection.execute(f"{_BARE_MAP} WHERE id = ? AND request LIKE '{_MAP}'", (question_id,)).fetchone()
+            return None if row is None else _question(row)
+
     def _latest(self, select: str, user: str, most: int) -> list[Question]:
         with self._reading() as connection:
             rows = connection.execute(f"{select} ORDER BY at DESC, rowid DESC LIMIT ?", (user, most))
@@ -300,6 +306,7 @@ class ProviderState:
 _USER = "SELECT name, role, per_minute, allowance, spent, token LIKE 'removed %' FROM users"
 _QUESTION = "SELECT id, user, at, request, nano, state, answer FROM questions"
 _SHORT_MAP = "SELECT id, user, at, json_remove(request, '$.map.districts'), nano, state, NULL FROM questions"
+_BARE_MAP = "SELECT id, user, at, '{}', nano, state, NULL FROM questions"
 _MAP = '{"map":%'
 """What the request of a map begins with."""
 

@@ -1,0 +1,1 @@
+"""Outlets: databases of others that released maps are written into. What is written here was released before."""
