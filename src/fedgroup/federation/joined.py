@@ -231,7 +231,9 @@ class Federation:
             require_evaluation(private=self.private)
         made = self._exact_map(query, how) if exact else self._stored_or_new_map(query, how, said)
         if evaluate and not exact:
-            made = replace(made, true_values=self._exact_map(query, how).values, private=False)
+            exactly = self._exact_map(query, how)
+            true, cut = exactly.true_values, exactly.true_values_clipped
+            made = replace(made, true_values=true, true_values_clipped=cut, private=False)
         return replace(made, seconds=time.perf_counter() - started)
 
     def expect_map(
@@ -365,12 +367,14 @@ class Federation:
 
     def _exact_map(self, query: RangeQuery, how: ChosenMethod) -> PrivateMap:
         """Return the exact values after clipping, which are not private; that is in the ledger first."""
-        from fedgroup.evaluation.truth import exact_totals
+        from fedgroup.evaluation.truth import exact_totals, true_values
 
         self.ledger.charge([evaluation_of(f"{question(query)}, the true values")])
         totals = exact_totals(self._records, query, self.public_map, self.protection)
         told = self._told(query, how, None, NOTHING) | {"private": False, "epsilon": 0.0}
-        return user.map_answer(query, totals, public_map=self.public_map, **told)
+        made = user.map_answer(query, totals, public_map=self.public_map, **told)
+        truths = true_values(self._records, query, self.public_map)
+        return replace(made, true_values=truths, true_values_clipped=made.values)
 
     def _told(
         self, query: RangeQuery, how: ChosenMethod, answers: NoisyAnswers | None, cost: Epsilon

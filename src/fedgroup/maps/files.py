@@ -47,7 +47,7 @@ FORMAT = "fedgroup map"
 KEY = "fedgroup"
 LAYER = "map"
 _VERSION = 1
-_READ = ("place", "value", "low", "high", "true_value")
+_READ = ("place", "value", "low", "high", "true_value", "true_value_clipped")
 _TEXTS = ("kind", "protection", "method", "trust")
 """What a GeoPackage tells in entries of its own, for people who look into it with other tools."""
 
@@ -152,7 +152,7 @@ def _read_back(told: Mapping[str, Any], columns: Mapping[str, Array]) -> Private
     typed = {name: np.asarray(of).astype(np.int64 if name in told["whole"] else float) for name, of in columns.items()}
     facts = dict(told) | {"values": typed["value"], "low": typed["low"], "high": typed["high"]}
     made = map_from(facts, query, public_map)
-    return made if "true_value" not in typed else replace(made, true_values=typed["true_value"])
+    return replace(made, true_values=typed.get("true_value"), true_values_clipped=typed.get("true_value_clipped"))
 
 
 def _whole(columns: Mapping[str, Array]) -> list[str]:

@@ -27,30 +27,33 @@ def columns_of(made: PrivateMap) -> dict[str, Array]:
 
     place       the number of the place, from 0
     h3          its H3 id; or `name`, its district; or `row` and `column` of its cell, from the south-west
-    time        when its step of time begins, in UTC, where there are steps
+    time, end   when its step of time begins and when it is over, in UTC, where there are steps
     category    its category, where there are some
     value, low, high
                 the noisy value and its interval; no value where there is no mean
-    true_value  for evaluation
+    true_value, true_value_clipped
+                for evaluation: what the data say, and what noise is added to
     """
     places, steps, categories = made.shape
     place = np.repeat(np.arange(places), steps * categories)
     columns: dict[str, Array] = {"place": place} | {name: of[place] for name, of in _names(made).items()}
     if made.query.every is not None:
-        starts = np.array([None if at is None else at.replace(tzinfo=None) for at in made.starts()], "datetime64[us]")
-        columns["time"] = np.tile(np.repeat(starts, categories), places)
+        for name, times in (("time", made.starts()), ("end", made.ends())):
+            column = np.array([None if at is None else at.replace(tzinfo=None) for at in times], "datetime64[us]")
+            columns[name] = np.tile(np.repeat(column, categories), places)
     if made.query.by is not None:
         columns["category"] = np.tile(_categories(made.query.by), places * steps)
     columns |= {"value": made.values, "low": made.low, "high": made.high}
-    return columns if made.true_values is None else columns | {"true_value": made.true_values}
+    truths = {"true_value": made.true_values, "true_value_clipped": made.true_values_clipped}
+    return columns | {name: column for name, column in truths.items() if column is not None}
 
 
 def to_frame(made: PrivateMap) -> pd.DataFrame:
     """Return a map as a pandas frame."""
     pandas = needed(_pandas, "pandas")
     frame: pd.DataFrame = pandas.DataFrame(columns_of(made))
-    if "time" in frame:
-        frame["time"] = frame["time"].dt.tz_localize("UTC")
+    for name in {"time", "end"} & set(frame):
+        frame[name] = frame[name].dt.tz_localize("UTC")
     return frame
 
 
