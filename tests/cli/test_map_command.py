@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
+import geopandas as gpd
 import pytest
+import shapely
 
 import fedgroup as fg
 
@@ -77,6 +79,25 @@ def test_districts_and_sums(fedgroup, city, tmp_path):
     districts = ("--districts", tmp_path / "d.geojson", "--district-names", "title")
     ran = fedgroup("map", city, *districts, "--kind", "sum", "--attribute", "fare", "--clip", 50, "--epsilon", 1)
     assert "west: " in ran.out
+
+
+@pytest.mark.parametrize("ending", ["gpkg", "parquet", "fgb"])
+def test_districts_are_read_from_other_files(fedgroup, city, tmp_path, ending):
+    shapes = [shapely.box(0, 0, 9_000, 20_000), shapely.box(9_000, 0, 20_000, 20_000)]
+    frame = gpd.GeoDataFrame({"title": ["west", "east"]}, geometry=shapes, crs="EPSG:3857")
+    path = tmp_path / f"d.{ending}"
+    frame.to_parquet(path) if ending == "parquet" else frame.to_file(path)
+    said = ("map", city, "--districts", path, *MANY)
+    facts = fedgroup(*said, "--district-names", "title").json
+    assert sorted(facts["names"]) == ["east", "west"]
+    assert "called by their numbers" in fedgroup(*said).err
+    path.write_bytes(b"nothing")
+    assert "cannot be read; give GeoJSON, GeoPackage or GeoParquet" in fedgroup(*said).err
+
+
+def test_geojson_of_a_plane_is_written_with_a_warning(fedgroup, city, tmp_path):
+    ran = fedgroup("map", city, "--grid", "2x2", "--epsilon", 1, "--out", tmp_path / "map.geojson")
+    assert (ran.code, "note: GeoJSON is in degrees to everybody" in ran.err) == (0, True)
 
 
 def test_a_dry_run_tells_the_error_of_each_bin(fedgroup, city, tmp_path):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shapely
 
 import fedgroup as fg
 
@@ -143,7 +144,7 @@ def test_noise_of_people_is_calibrated_to_bins_and_of_records_to_records() -> No
         ({"grid": (2_000, 2_000)}, "at most 1,000,000"),
         ({"grid": (500, 500), "every": "1s", "since": 0, "until": 100}, "at most 1,000,000 bins"),
         ({"h3": 8}, "federations in degrees"),
-        ({"grid": (2, 2), "every": "0h", "since": 0, "until": 10}, "every is a length"),
+        ({"grid": (2, 2), "every": "0h", "since": 0, "until": 10}, "every is a length.* longer than 0, got '0h'"),
         ({"grid": (2, 2), "every": 0, "since": 0, "until": 10}, "every is a length"),
         ({"grid": (2, 2), "every": "1h"}, "since and until"),
         ({"grid": (2, 2), "every": "999999999999999w", "since": 0, "until": 10}, "at most as long as the window"),
@@ -152,6 +153,7 @@ def test_noise_of_people_is_calibrated_to_bins_and_of_records_to_records() -> No
         ({"grid": (2, 2), "by": {"kind": ["bus", "bus"]}}, "must be different"),
         ({"grid": (2, 2), "by": {"kind": ["bus", 1]}}, "all texts or all numbers"),
         ({"grid": (2, 2), "by": ["kind"]}, "categories are said as"),
+        ({"grid": (2, 2), "by": {"kind": ["bus"], "fare": [1]}}, "cut by one attribute, got 2: kind, fare"),
         ({"grid": (2, 2), "kind": "median"}, "a question is"),
         ({"grid": (2, 2), "kind": "sum"}, "needs an attribute"),
         ({"grid": (2, 2), "columns": 3}, "a map has no columns"),
@@ -159,6 +161,7 @@ def test_noise_of_people_is_calibrated_to_bins_and_of_records_to_records() -> No
         ({"districts": {"a": fg.Polygon([(0, 0), (5, 0), (0, 5)]), "b": fg.Polygon([(1, 1), (5, 0), (0, 5)])}},
          "'a' and 'b' do"),
         ({"districts": {"far": fg.Polygon([(50, 50), (55, 50), (50, 55)])}}, "'far' lies outside"),
+        ({"districts": {"low": fg.Polygon([(1, 50), (2, 50), (2, 55)])}}, "'low' lies outside .*; leave it out"),
         ({"districts": {}}, "1 to 20,000 districts"),
         ({"districts": "wards"}, "polygons by their names"),
     ],
@@ -212,7 +215,7 @@ def test_true_values_are_told_as_they_are_and_after_cuts(said: Any, settings: An
     made = joined.map(grid=(3, 2), **said, **how)
     assert made.true_values is not None
     assert made.true_values_clipped is not None
-    cells = [fg.Rectangle(*shape.bounds) for shape in made.geometries()]
+    cells = [fg.Rectangle(*sides) for sides in shapely.bounds(made.geometries()).tolist()]
     asked = [joined.ask(said["kind"], cell, method="exact", **{k: v for k, v in said.items() if k != "kind"})
              for cell in cells]  # fmt: skip
     nothing = [np.nan if answer.true_value is None else answer.true_value for answer in asked]

@@ -141,7 +141,7 @@ def test_the_error_of_a_map_is_told_for_nothing(city: Callable[..., Any]) -> Non
 
 
 WRONG: list[tuple[Callable[[], Any], str]] = [
-    (lambda: grid(300, 300), f"{MOST_WORDS} numbers"),
+    (lambda: grid(300, 300), f"at most {MOST_WORDS} bins"),
     (lambda: RangeQuery("count", Grid(Box(0, 0, 5, 5), 2, 2), PRECISE), "covers the domain"),
     (lambda: RangeQuery("count", halves(), PRECISE, every=0, since=0, until=9), "every"),
     (lambda: RangeQuery("count", halves(), PRECISE, every=5), "since and until"),

@@ -47,7 +47,7 @@ def test_values_are_laid_out_by_places_steps_and_categories_or_refused() -> None
     assert made.at(made.low).shape == (2, 4, 2)
     for wrong in (made.values[:3], 0, made.at(made.values)):
         with pytest.raises(fg.InvalidQuery, match="at takes one value a bin"):
-            made.at(wrong)  # type: ignore[arg-type]
+            made.at(wrong)
 
 
 @pytest.mark.parametrize("name", ["grid", "districts", "means"])

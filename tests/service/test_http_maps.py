@@ -98,7 +98,7 @@ def test_bins_are_said_in_json(service: Service) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"grid": [300, 300]}, "65536 numbers"),
+    ({"grid": [300, 300]}, "at most 65536 bins"),
     ({"grid": [65_536, 65_536]}, "1,000,000 cells"),
     ({}, "one kind of places"),
     ({"grid": [2, 2], "districts": HALVES}, "one kind of places"),
@@ -107,7 +107,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"grid": [2, 2], "every": "1h"}, "since and until"),
     ({"h3": 5}, "degrees"),
     ({"grid": [2, 2], "by": {"fare": []}}, "categories"),
-    ({"grid": [2, 2], "by": {"a": ["x"], "b": ["y"]}}, "categories"),
+    ({"grid": [2, 2], "by": {"a": ["x"], "b": ["y"]}}, "one attribute"),
     ({"districts": {"type": "FeatureCollection", "features": []}}, "at least one"),
     ({"districts": {**HALVES, "features": HALVES["features"][:1] * 2}}, "comes twice"),
     ({"districts": json.loads(json.dumps(HALVES).replace("5", "6", 2))}, "overlap"),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import shapely
 
 from fedgroup.errors import InvalidInput
 from fedgroup.given import written
 from fedgroup.space import Grid
 from fedgroup.space.places import Districts, Hexagons
-from fedgroup.space.shapes import WGS84, geometry_of
+from fedgroup.space.shapes import geometry_of
+from fedgroup.space.systems import WGS84, moved
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,11 +60,11 @@ def to_frame(made: PrivateMap) -> pd.DataFrame:
 
 
 def to_geodataframe(made: PrivateMap) -> Any:
-    """Return a map as a GeoPandas frame: in EPSG:4326 where it is in degrees, without a CRS on a plane."""
+    """Return a map as a GeoPandas frame: in EPSG:4326 where it is in degrees, on a plane in its CRS if it is known."""
     geopandas = needed(_geopandas, "GeoPandas")
     frame = to_frame(made)
     shapes = np.array(made.geometries(), dtype=object)[frame["place"].to_numpy()]
-    return geopandas.GeoDataFrame(frame, geometry=shapes, crs=WGS84 if made.public_map.lonlat else None)
+    return geopandas.GeoDataFrame(frame, geometry=shapes, crs=system_of(made))
 
 
 def explore(made: PrivateMap, *, step: int | None, category: Value | None, tiles: str | None) -> Any:
@@ -70,13 +72,14 @@ def explore(made: PrivateMap, *, step: int | None, category: Value | None, tiles
     from fedgroup.maps.pictures import painted, seen
 
     folium = needed(_folium, "folium")
-    chosen, degrees = seen(made, step=step, category=category), made.public_map.lonlat
+    chosen, degrees = seen(made, step=step, category=category), system_of(made) is not None
     columns = _names(made) | {"value": chosen.values, "low": chosen.low, "high": chosen.high}
     told = {name: _json_values(column) for name, column in columns.items()} | {"fill": painted(made, chosen)}
     rows = [dict(zip(told, row, strict=True)) for row in zip(*told.values(), strict=True)]
-    shapes = (geometry_of(shape) for shape in made.geometries())
+    shapes = (geometry_of(shape) for shape in _on_earth(made, made.geometries()))
     features = [{"type": "Feature", "properties": p, "geometry": g} for p, g in zip(rows, shapes, strict=True)]
-    west, south, east, north = made.public_map.domain.sides
+    (domain,) = _on_earth(made, [shapely.box(*made.public_map.domain.sides)])
+    west, south, east, north = domain.bounds
     shown = folium.Map(tiles=tiles if degrees else None, crs="EPSG3857" if degrees else "Simple")
     shown.fit_bounds([(south, west), (north, east)])
     folium.GeoJson(
@@ -87,15 +90,30 @@ def explore(made: PrivateMap, *, step: int | None, category: Value | None, tiles
     return shown
 
 
-def feature_collection(made: PrivateMap) -> dict[str, Any]:
-    """Return a map as a GeoJSON collection; one on a plane says that its coordinates are no degrees: `crs` is null."""
-    plane = {} if made.public_map.lonlat else {"crs": None}
-    return {"type": "FeatureCollection", **plane, "features": list(_features(made))}
+def system_of(made: PrivateMap) -> str | None:
+    """Return the name of the coordinate system that a map's shapes are in; None for a plane that nobody named."""
+    return WGS84 if made.public_map.lonlat else made.public_map.crs
 
 
-def _features(made: PrivateMap) -> Iterator[dict[str, Any]]:
+def feature_collection(made: PrivateMap, *, degrees: bool = False) -> dict[str, Any]:
+    """Return a map as a GeoJSON collection; one on a plane says that its coordinates are no degrees: `crs` is null.
+
+    With `degrees`, a plane whose system is known is turned to longitude and latitude, as GeoJSON has it.
+    """
+    earth = made.public_map.lonlat or (degrees and made.public_map.crs is not None)
+    shapes = _on_earth(made, made.geometries()) if degrees else made.geometries()
+    return {"type": "FeatureCollection", **({} if earth else {"crs": None}), "features": list(_features(made, shapes))}
+
+
+def _on_earth(made: PrivateMap, shapes: Sequence[Any]) -> Sequence[Any]:
+    """Return shapes in degrees, if it is known where on the Earth they are."""
+    system = system_of(made)
+    return shapes if system is None else moved(shapes, system, WGS84)
+
+
+def _features(made: PrivateMap, on_map: Sequence[Any]) -> Iterator[dict[str, Any]]:
     columns = {name: _json_values(column) for name, column in columns_of(made).items()}
-    shapes = [geometry_of(shape) for shape in made.geometries()]
+    shapes = [geometry_of(shape) for shape in on_map]
     for row in zip(*columns.values(), strict=True):
         told = dict(zip(columns, row, strict=True))
         yield {"type": "Feature", "properties": told, "geometry": shapes[told["place"]]}

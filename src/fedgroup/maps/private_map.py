@@ -168,7 +168,7 @@ class PrivateMap(Told):
         return to_frame(self)
 
     def to_geodataframe(self) -> Any:
-        """Return a GeoPandas frame with a row and a shape for every bin: EPSG:4326 in degrees, no CRS on a plane."""
+        """Return a GeoPandas frame with a row and a shape for every bin: EPSG:4326 in degrees, else the plane's CRS."""
         from fedgroup.maps.frames import to_geodataframe
 
         return to_geodataframe(self)
