@@ -156,7 +156,8 @@ def _sums(query: RangeQuery, totals: NoisyTotals) -> tuple[Floats, Floats, Float
     part = query.parts[0]
     step = float(_step(query.measure)) if part == "sum" else 1
     law, values = law_of(totals, part), np.asarray(totals.parts[part]) * step
-    half, together = (law.half_width(confidence) * step for confidence in (CONFIDENCE, CONFIDENCE ** (1 / query.bins)))
+    confidences = (CONFIDENCE, CONFIDENCE ** (1 / query.bins))
+    half, together = (_whole(law.half_width(confidence)) * step for confidence in confidences)
     return values, values - half, values + half, together
 
 
@@ -250,6 +251,11 @@ def _cut(value: float, bounds: Interval) -> float:
 
 def _step(measure: Measure | None) -> Fraction:
     return Fraction(1) if measure is None else measure.step
+
+
+def _whole(number: float) -> float:
+    """Return a number as an int where it is one: counts that noise moved by whole numbers stay whole."""
+    return int(number) if float(number).is_integer() else number
 
 
 def _number(units: float, step: Fraction) -> float:
