@@ -124,7 +124,8 @@ class TooFewHeard(FedgroupError):
 
     `refused` tells how many owners refused, by the reason they gave. `charged` is False if no owner paid anything, so
     that whoever asked pays nothing either. `spent` tells that owners' budgets are why: later is no better. `known_left`
-    says in words what is known of them.
+    says in words what is known of them. `lasting` tells that all who refused would refuse later, too: their policies do
+    not allow such a question, or they do not have what it is about.
     """
 
     exit_code = 75
@@ -145,7 +146,8 @@ class TooFewHeard(FedgroupError):
         self.charged = charged
         self.spent = spent
         self.known_left = known_left
-        if spent:
+        self.lasting = heard == 0 and bool(refused) and set(self.refused) <= _LASTING
+        if spent or self.lasting:
             self.exit_code = BudgetExhausted.exit_code
         if needed > 1:
             members = "1 member of a masked group was" if heard == 1 else f"{heard} members of a masked group were"
@@ -153,7 +155,9 @@ class TooFewHeard(FedgroupError):
             advice = "ask again later, or agree on terms that allow more dropouts"
         else:
             few = "no owner answered"
-            advice = "ask differently, or later" if refused else "ask again later"
+            advice = (
+                "ask differently" if self.lasting else "ask differently, or later" if refused else "ask again later"
+            )
         if spent:
             advice = (
                 "ask with a smaller epsilon, or repeat an earlier question; budgets do not renew themselves: "
@@ -202,6 +206,9 @@ REASONS_IN_WORDS: Mapping[str, str] = {
     "protocol": "the question was against the protocol",
 }
 """What owners mean by the reasons that `messages.said.REASONS` lists."""
+
+_LASTING = frozenset({"epsilon", "kind", "radius", "window", "attribute", "bins"})
+"""Reasons that are about the question itself: later is no better."""
 
 
 def refusals_in_words(refused: Mapping[str, int]) -> str:

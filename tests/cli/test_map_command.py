@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
+import geopandas as gpd
 import pytest
+import shapely
 
 import fedgroup as fg
 
@@ -67,6 +69,7 @@ def test_a_map_is_drawn_and_told(fedgroup, city, tmp_path):
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
     assert "16 bins: 16 places" in ran.out
     assert "all of them by at most" in ran.out
+    assert "protected is one record, add-remove" in ran.out
 
 
 def test_districts_and_sums(fedgroup, city, tmp_path):
@@ -76,6 +79,25 @@ def test_districts_and_sums(fedgroup, city, tmp_path):
     districts = ("--districts", tmp_path / "d.geojson", "--district-names", "title")
     ran = fedgroup("map", city, *districts, "--kind", "sum", "--attribute", "fare", "--clip", 50, "--epsilon", 1)
     assert "west: " in ran.out
+
+
+@pytest.mark.parametrize("ending", ["gpkg", "parquet", "fgb"])
+def test_districts_are_read_from_other_files(fedgroup, city, tmp_path, ending):
+    shapes = [shapely.box(0, 0, 9_000, 20_000), shapely.box(9_000, 0, 20_000, 20_000)]
+    frame = gpd.GeoDataFrame({"title": ["west", "east"]}, geometry=shapes, crs="EPSG:3857")
+    path = tmp_path / f"d.{ending}"
+    frame.to_parquet(path) if ending == "parquet" else frame.to_file(path)
+    said = ("map", city, "--districts", path, *MANY)
+    facts = fedgroup(*said, "--district-names", "title").json
+    assert sorted(facts["names"]) == ["east", "west"]
+    assert "called by their numbers" in fedgroup(*said).err
+    path.write_bytes(b"nothing")
+    assert "cannot be read; give GeoJSON, GeoPackage or GeoParquet" in fedgroup(*said).err
+
+
+def test_geojson_of_a_plane_is_written_with_a_warning(fedgroup, city, tmp_path):
+    ran = fedgroup("map", city, "--grid", "2x2", "--epsilon", 1, "--out", tmp_path / "map.geojson")
+    assert (ran.code, "note: GeoJSON is in degrees to everybody" in ran.err) == (0, True)
 
 
 def test_a_dry_run_tells_the_error_of_each_bin(fedgroup, city, tmp_path):
@@ -89,9 +111,26 @@ def test_a_dry_run_tells_the_error_of_each_bin(fedgroup, city, tmp_path):
 
 
 def test_evaluation_adds_the_true_values(fedgroup, city):
-    facts = fedgroup("map", city, "--grid", "2x2", "--epsilon", 1, "--evaluate", "--seed", 1, "--json").json
-    assert len(facts["true_values"]) == 4
+    said = ("map", city, "--grid", "2x2", "--epsilon", 1, "--evaluate", "--seed", 1, "--unit", "owner")
+    facts = fedgroup(*said, "--max-records", 3, "--json").json
+    assert (sum(facts["true_values"]), sum(facts["true_values_clipped"])) == (len(fg.read(city)), 180)
     assert not facts["private"]
+    ran = fedgroup(*said, "--max-records", 3)
+    largest = facts["values"].index(max(facts["values"]))
+    true, cut = (facts[name][largest] for name in ("true_values", "true_values_clipped"))
+    assert f"true: {true}, after clipping {cut}" in ran.out
+    assert "mean absolute error of the bins: " in ran.out
+    assert "true" not in fedgroup("map", city, "--grid", "2x2", "--epsilon", 1).out
+
+
+def test_bins_are_named_in_json(fedgroup, taxis):
+    said = (taxis, "--domain", "0,0,10,10", *MANY, "--grid", "2x1", "--since", 0, "--until", 5400, "--every", "1h")
+    facts = fedgroup("map", *said, "--by", "kind=bus,other").json
+    assert (facts["names"], facts["by"], facts["categories"]) == (["0-0", "0-1"], "kind", ["bus", "other"])
+    assert facts["starts"] == ["1970-01-01T00:00:00+00:00", "1970-01-01T01:00:00+00:00"]
+    assert facts["ends"] == ["1970-01-01T01:00:00+00:00", "1970-01-01T01:30:00+00:00"]
+    plain = fedgroup("map", taxis, "--domain", "0,0,10,10", *MANY, "--grid", "2x1").json
+    assert (plain["starts"], plain["ends"], plain["categories"]) == (None, None, None)
 
 
 @pytest.mark.parametrize(

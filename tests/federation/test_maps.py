@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shapely
 
 import fedgroup as fg
 
@@ -143,7 +144,7 @@ def test_noise_of_people_is_calibrated_to_bins_and_of_records_to_records() -> No
         ({"grid": (2_000, 2_000)}, "at most 1,000,000"),
         ({"grid": (500, 500), "every": "1s", "since": 0, "until": 100}, "at most 1,000,000 bins"),
         ({"h3": 8}, "federations in degrees"),
-        ({"grid": (2, 2), "every": "0h", "since": 0, "until": 10}, "every is a length"),
+        ({"grid": (2, 2), "every": "0h", "since": 0, "until": 10}, "every is a length.* longer than 0, got '0h'"),
         ({"grid": (2, 2), "every": 0, "since": 0, "until": 10}, "every is a length"),
         ({"grid": (2, 2), "every": "1h"}, "since and until"),
         ({"grid": (2, 2), "every": "999999999999999w", "since": 0, "until": 10}, "at most as long as the window"),
@@ -152,6 +153,7 @@ def test_noise_of_people_is_calibrated_to_bins_and_of_records_to_records() -> No
         ({"grid": (2, 2), "by": {"kind": ["bus", "bus"]}}, "must be different"),
         ({"grid": (2, 2), "by": {"kind": ["bus", 1]}}, "all texts or all numbers"),
         ({"grid": (2, 2), "by": ["kind"]}, "categories are said as"),
+        ({"grid": (2, 2), "by": {"kind": ["bus"], "fare": [1]}}, "cut by one attribute, got 2: kind, fare"),
         ({"grid": (2, 2), "kind": "median"}, "a question is"),
         ({"grid": (2, 2), "kind": "sum"}, "needs an attribute"),
         ({"grid": (2, 2), "columns": 3}, "a map has no columns"),
@@ -159,6 +161,7 @@ def test_noise_of_people_is_calibrated_to_bins_and_of_records_to_records() -> No
         ({"districts": {"a": fg.Polygon([(0, 0), (5, 0), (0, 5)]), "b": fg.Polygon([(1, 1), (5, 0), (0, 5)])}},
          "'a' and 'b' do"),
         ({"districts": {"far": fg.Polygon([(50, 50), (55, 50), (50, 55)])}}, "'far' lies outside"),
+        ({"districts": {"low": fg.Polygon([(1, 50), (2, 50), (2, 55)])}}, "'low' lies outside .*; leave it out"),
         ({"districts": {}}, "1 to 20,000 districts"),
         ({"districts": "wards"}, "polygons by their names"),
     ],
@@ -193,3 +196,46 @@ def test_true_values_are_for_evaluation() -> None:
     made = federation(evaluation=True).map(grid=(2, 2), epsilon=1, evaluate=True)
     assert made.true_values is not None
     assert (made.true_values.sum(), made.private) == (24, False)
+
+
+@pytest.mark.parametrize(
+    ("said", "settings"),
+    [
+        ({"kind": "count"}, {"unit": "owner", "max_records": 2}),
+        ({"kind": "people"}, {"unit": "owner", "max_records": 4, "max_bins": 2}),
+        ({"kind": "sum", "attribute": "fare", "clip": 3}, {}),
+        ({"kind": "avg", "attribute": "fare", "clip": 3}, {"unit": "owner", "max_records": 2}),
+    ],
+    ids=lambda said: str(said.get("kind")),
+)
+@pytest.mark.parametrize("epsilon", [1, None])
+def test_true_values_are_told_as_they_are_and_after_cuts(said: Any, settings: Any, epsilon: float | None) -> None:
+    joined = fg.Federation(records(), DOMAIN, evaluation=True, **settings)
+    how = {"method": "exact"} if epsilon is None else {"epsilon": epsilon, "evaluate": True}
+    made = joined.map(grid=(3, 2), **said, **how)
+    assert made.true_values is not None
+    assert made.true_values_clipped is not None
+    cells = [fg.Rectangle(*sides) for sides in shapely.bounds(made.geometries()).tolist()]
+    asked = [joined.ask(said["kind"], cell, method="exact", **{k: v for k, v in said.items() if k != "kind"})
+             for cell in cells]  # fmt: skip
+    nothing = [np.nan if answer.true_value is None else answer.true_value for answer in asked]
+    assert made.true_values.tolist() == pytest.approx(nothing, nan_ok=True)
+    if said["kind"] != "people":  # one cell is one bin: nobody is cut there
+        cut = [np.nan if answer.true_value_clipped is None else answer.true_value_clipped for answer in asked]
+        assert made.true_values_clipped.tolist() == pytest.approx(cut, nan_ok=True)
+    assert np.nansum(made.true_values_clipped) < np.nansum(made.true_values)
+
+
+def test_means_tell_where_there_is_none_and_no_interval_is_a_point() -> None:
+    empty = fg.Federation(records(), DOMAIN, seed=1)
+    said = {"kind": "avg", "attribute": "fare", "clip": 20.0}
+    made = empty.map(grid=(20, 20), epsilon=1, **said)
+    hidden = int(np.isnan(made.values).sum())
+    assert hidden > 20
+    assert f"{hidden} of 400 bins have no mean" in " ".join(made.notes)
+    assert (made.low < made.high).all()
+    exact = federation(evaluation=True).map(grid=(20, 20), method="exact", **said)
+    without = np.isnan(exact.values)
+    assert np.array_equal(without, np.isnan(exact.low))
+    assert (exact.low[~without] == exact.high[~without]).all()
+    assert not any("no mean" in note for note in exact.notes)

@@ -78,6 +78,45 @@ def test_bad_bins_cost_nothing(said: dict[str, Any]) -> None:
     assert asked.spent == 0
 
 
+def test_swapped_coordinates_of_districts_are_guessed() -> None:
+    asked = federation(budget=1)
+    swapped = shapely.transform(PARK, lambda places: places[:, ::-1])
+    with pytest.raises(
+        fg.InvalidQuery, match=r"'park' lies outside the domain.* swapped.* longitude, or x, comes first"
+    ):
+        asked.map(districts={"park": swapped}, epsilon=1)
+    far = fg.Federation(fg.Records(owner=[1], x=[151], y=[-33], lonlat=True), fg.Box(150, -34, 152, -33))
+    with pytest.raises(fg.InvalidQuery, match=r"'b' cannot be used.* swapped"):
+        far.map(districts={"b": shapely.box(-34, 150, -33, 152)}, epsilon=1)
+    assert asked.spent == 0
+
+
+def test_districts_that_have_no_names_are_numbered_and_that_is_told() -> None:
+    quarters = gpd.GeoDataFrame({"quarter": ["old"]}, geometry=[PARK], crs=4326)
+    asked = federation()
+    for given in (quarters, quarters.geometry, quarters.__geo_interface__):
+        made = asked.map(districts=given, epsilon=1)
+        assert made.names() == ["0"]
+        assert "called by their numbers" in made.notes[-1]
+        assert "called by their numbers" in asked.expect_map(districts=given, epsilon=1).notes[-1]
+    named = [quarters.set_index("quarter"), quarters.rename(columns={"quarter": "name"}), {"old": PARK}]
+    for given in named:
+        made = asked.map(districts=given, epsilon=1)
+        assert (made.names(), any("numbers" in note for note in made.notes)) == (["old"], False)
+    chosen = asked.map(districts=quarters, district_names="quarter", epsilon=1)
+    assert not any("numbers" in note for note in chosen.notes)
+
+
+def test_a_row_without_a_shape_is_named() -> None:
+    rows = gpd.GeoSeries([PARK, None], crs=4326)
+    asked = federation(budget=1)
+    with pytest.raises(fg.InvalidQuery, match="row 1 of the frame has no geometry"):
+        asked.count_many(rows, epsilon=0.1)
+    with pytest.raises(fg.InvalidQuery, match="row 0 of the frame has no geometry"):
+        asked.count(rows.iloc[1:], epsilon=0.1)
+    assert asked.spent == 0
+
+
 def test_a_map_cannot_be_asked_as_one_range() -> None:
     asked = federation(budget=1)
     with pytest.raises(fg.InvalidQuery, match="a range is"):

@@ -93,6 +93,18 @@ def test_districts_are_counted_and_people_are_owners_without_subjects(kind: str,
             assert made.names() == ["west", "east"]
             if kind == "people":
                 assert made.values.tolist() == [2, 3]
+            assert any("two owners is two people" in note for note in made.notes) == (kind == "people")
+
+    asyncio.run(story())
+
+
+def test_live_maps_tell_what_is_cut(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(3, protection=Protection(unit="owner", max_records=40, max_bins=2)) as here:
+            people = await here.provider.map(grid(kind="people"), method="dp")
+            assert "each subject counts in the first 2 of the bins it is in" in " ".join(people.notes)
+            count = await here.provider.ask(RangeQuery("count", Circle(5, 5, 3.2), PRECISE), method="dp")
+            assert "of each owner only the first 40 records" in " ".join(count.notes)
 
     asyncio.run(story())
 
@@ -141,7 +153,7 @@ def test_the_error_of_a_map_is_told_for_nothing(city: Callable[..., Any]) -> Non
 
 
 WRONG: list[tuple[Callable[[], Any], str]] = [
-    (lambda: grid(300, 300), f"{MOST_WORDS} numbers"),
+    (lambda: grid(300, 300), f"at most {MOST_WORDS} bins"),
     (lambda: RangeQuery("count", Grid(Box(0, 0, 5, 5), 2, 2), PRECISE), "covers the domain"),
     (lambda: RangeQuery("count", halves(), PRECISE, every=0, since=0, until=9), "every"),
     (lambda: RangeQuery("count", halves(), PRECISE, every=5), "since and until"),

@@ -18,6 +18,7 @@ import fedgroup as fg
 from fedgroup.maps.private_map import told_of
 from fedgroup.space.places import canonical_places
 
+pytestmark = pytest.mark.filterwarnings("ignore:GeoJSON is in degrees")
 ENDINGS = (".gpkg", ".parquet", ".geojson", ".csv")
 
 

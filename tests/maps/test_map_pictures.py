@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -56,6 +57,37 @@ def test_means_are_not_added_up() -> None:
         seen(made)
     assert len(seen(made, step=1).values) == 4
     assert "<table" in made._repr_html_()
+
+
+DAY = {"every": "12h", "since": 0, "until": 86_400}
+
+
+@pytest.mark.parametrize("said", [{"kind": "people"}, {"kind": "avg", "attribute": "fare", "clip": 10}])
+def test_what_does_not_add_up_is_drawn_one_step_at_a_time(said: dict[str, Any], tmp_path: Path) -> None:
+    made = federation(seed=1).map(grid=(2, 2), epsilon=9, by={"kind": ["bus", "taxi"]}, **DAY, **said)
+    with pytest.raises(fg.InvalidQuery, match="do not add up"):
+        made.plot(Figure().subplots())
+    title = made.plot(Figure().subplots(), step=1, category="taxi").get_title(loc="left")
+    assert "step 2 of 2, 1970-01-01 12:00, taxi" in title
+    assert "step 1 of 2, 1970-01-01 00:00, category 1 of 2, bus" in made._repr_html_()
+    save_picture(made, tmp_path / "map.svg")  # was paid for: the first step, and it says so
+    assert "step 1 of 2" in (tmp_path / "map.svg").read_text()
+
+
+def test_a_picture_tells_what_is_missing_from_it() -> None:
+    cars = federation(seed=1, unit="owner", max_records=9, max_bins=2)
+    axes = cars.map(grid=(2, 2), kind="people", epsilon=1).plot(Figure().subplots())
+    assert "each subject counts in the first 2 of the bins it is in" in " ".join(text.get_text() for text in axes.texts)
+    plain = federation(seed=1).map(grid=(2, 2), epsilon=1).plot(Figure().subplots())
+    assert not any(text.get_text() for text in plain.texts)
+
+
+def test_a_picture_in_which_nothing_is_sure_has_no_scale() -> None:
+    axes = federation(seed=1).map(grid=(30, 30), epsilon=0.01).plot(Figure().subplots())
+    assert len(axes.figure.axes) == 1
+    assert "noise alone may explain every place" in axes.get_legend().get_texts()[0].get_text()
+    sure = federation(seed=1).map(grid=(2, 2), epsilon=100).plot(Figure().subplots())
+    assert len(sure.figure.axes) == 2
 
 
 @pytest.mark.parametrize(("said", "told"), [({"step": 4}, "from 0 to 3"), ({"category": "tram"}, "no category 'tram'")])

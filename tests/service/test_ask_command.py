@@ -95,6 +95,36 @@ def test_a_federation_is_named_by_options_or_by_the_environment(
         assert (up.here.spent("ann"), up.here.spent("bob")) == (Epsilon.of(1), Epsilon.of(1))
 
 
+def test_the_file_of_up_is_a_token_file_with_its_address(running: Running, ask: Any, tmp_path: Path) -> None:
+    with running(owners=2) as up:
+        path = up_file(tmp_path, up)
+        elsewhere = path.rename(tmp_path / "up.json")
+        assert ask("count", *WHERE, "--token-file", elsewhere)[0] == 0
+        code, _, err = ask("count", *WHERE, "--token-file", elsewhere, "--url", "http://127.0.0.1:1")
+        assert (code, f"is for {up.url} only" in err) == (2, True)
+        copied = tmp_path / "token.json"
+        copied.write_text(elsewhere.read_text())
+        code, _, err = ask("count", *WHERE, "--url", up.url, "--token-file", copied)
+        assert (code, "holds no token: that is one line without spaces" in err) == (2, True)
+        elsewhere.unlink()
+        code, _, err = ask("count", *WHERE, "--token-file", elsewhere)
+        assert (code, "there is no file" in err) == (2, True)
+
+
+@pytest.mark.parametrize("asked", [("count", *WHERE[:4]), ("map", "--grid", "4x4")])
+def test_what_owners_policies_do_not_allow_is_refused_and_not_for_later(
+    running: Running, ask: Any, tmp_path: Path, asked: tuple[str, ...]
+) -> None:
+    with running(owners=2) as up:
+        up_file(tmp_path, up)
+        code, out, err = ask(*asked, "--epsilon", 60, "--method", "dp")
+        assert (code, out) == (3, "")
+        told = " ".join(err.split())
+        assert "2 owners refused: it costs more at once than the owner's policy allows" in told
+        assert "later" not in told
+        assert up.here.spent() == Epsilon(0)
+
+
 def test_exit_codes_are_those_of_all_commands(running: Running, ask: Any, tmp_path: Path) -> None:
     with running(owners=1, allowance=0.5) as up:
         up_file(tmp_path, up)

@@ -11,6 +11,7 @@ from typing import Any
 import geopandas
 import numpy as np
 import pytest
+import shapely
 
 import fedgroup as fg
 from fedgroup.epsilon import Epsilon
@@ -68,6 +69,8 @@ def test_a_grid_is_charged_once_and_given_again_for_nothing(service: Service) ->
             listed = (await ann.get("/v1/maps")).json()["maps"]
             assert [each["id"] for each in listed] == [again["id"], made["id"]]
             assert (await ann.get("/v1/queries")).json()["queries"] == []
+            assert all(type(each) is int for name in ("values", "low", "high") for each in made[name])
+            assert (made["names"][:2], made["starts"], made["categories"]) == (["0-0", "0-1"], None, None)
 
     run(story())
 
@@ -97,8 +100,21 @@ def test_bins_are_said_in_json(service: Service) -> None:
     run(story())
 
 
+def test_bins_are_named_and_districts_listed(service: Service) -> None:
+    async def story() -> None:
+        async with service(2, allowance=1000) as here, here.client() as ann:
+            bins = {"districts": HALVES, "by": {"fare": [2, "other"]}}
+            made = (await ann.post("/v1/maps", json={"epsilon": 20, "method": "dp", **bins})).json()
+            assert (made["names"], made["by"], made["categories"]) == (["west", "east"], "fare", [2, "other"])
+            (listed,) = (await ann.get("/v1/maps")).json()["maps"]
+            assert listed["request"]["districts"] == ["west", "east"]
+            assert (await ann.get(f"/v1/maps/{made['id']}")).json()["request"]["districts"]["features"]
+
+    run(story())
+
+
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"grid": [300, 300]}, "65536 numbers"),
+    ({"grid": [300, 300]}, "at most 65536 bins"),
     ({"grid": [65_536, 65_536]}, "1,000,000 cells"),
     ({}, "one kind of places"),
     ({"grid": [2, 2], "districts": HALVES}, "one kind of places"),
@@ -107,7 +123,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"grid": [2, 2], "every": "1h"}, "since and until"),
     ({"h3": 5}, "degrees"),
     ({"grid": [2, 2], "by": {"fare": []}}, "categories"),
-    ({"grid": [2, 2], "by": {"a": ["x"], "b": ["y"]}}, "categories"),
+    ({"grid": [2, 2], "by": {"a": ["x"], "b": ["y"]}}, "one attribute"),
     ({"districts": {"type": "FeatureCollection", "features": []}}, "at least one"),
     ({"districts": {**HALVES, "features": HALVES["features"][:1] * 2}}, "comes twice"),
     ({"districts": json.loads(json.dumps(HALVES).replace("5", "6", 2))}, "overlap"),
@@ -226,15 +242,39 @@ def test_clients_ask_for_maps_and_people(running: Callable[..., Any]) -> None:
         assert made.names() == ["west", "east"]
         assert close(made.values.tolist(), [1, 2])
         (kept,) = ann.maps()
+        assert made.id == kept["id"] == ann.load_map(kept["id"]).id
         loaded = ann.load_map(kept["id"])
         assert canonical_places(loaded.places) == canonical_places(made.places)
         assert loaded.values.tolist() == made.values.tolist()
         assert abs(ann.people(fg.Rectangle(0, 0, 10, 10), epsilon=30, method="dp").value - 3) <= 2
         assert ann.expect_map(grid=(2, 2), epsilon=1, method="dp").errors["count"].half_width > 1
+        for forgotten in (lambda: ann.map(grid=(2, 2)), lambda: ann.count(west)):
+            with pytest.raises(InvalidQuery, match="needs an epsilon"):
+                forgotten()
         with pytest.raises(InvalidQuery, match="overlap"):
             ann.map(districts={"a": west, "b": west}, epsilon=1)
         with pytest.raises(InvalidQuery, match="a map has no evry"):
             ann.map(grid=(2, 2), evry="1h", epsilon=1)  # type: ignore[call-arg]
+
+
+WEST = shapely.box(0, 0, 5, 10)
+
+
+def test_clients_take_shapes_of_others_and_answers_know_their_range(running: Callable[..., Any]) -> None:
+    with running(owners=3, allowance=1e4) as up, connect(up.url, up.here.tokens["ann"]) as ann:
+        series = geopandas.GeoSeries([WEST])
+        own = ann.count(fg.Rectangle(0, 0, 5, 10), epsilon=30, method="dp")
+        for given in (WEST, WEST.__geo_interface__, series, geopandas.GeoDataFrame(geometry=series).iloc[0]):
+            answer = ann.count(given, epsilon=30, method="dp")
+            assert close([answer.value], [own.value])
+            assert answer.__geo_interface__["geometry"]["type"] == "Polygon"
+            assert "<table" in answer._repr_html_()
+        assert shapely.geometry.shape(own.__geo_interface__["geometry"]).equals(WEST)
+        assert ann.expect("count", WEST, epsilon=1, method="dp").errors["count"].half_width > 1
+        frame = geopandas.GeoDataFrame({"ward": ["w"]}, geometry=[WEST])
+        assert "called by their numbers" in ann.map(districts=frame, epsilon=30, method="dp").notes[-1]
+        with pytest.raises(InvalidQuery, match="a range is"):
+            ann.count("west", epsilon=1)
 
 
 def test_asynchronous_clients_ask_for_maps(service: Service) -> None:
@@ -242,6 +282,8 @@ def test_asynchronous_clients_ask_for_maps(service: Service) -> None:
         async with service(3) as here, here.client() as http:
             ann = AsyncClient(http)
             made = await ann.map(grid=(4, 4), by={"fare": [2.0]}, epsilon=30, method="dp")
+            assert (await ann.count(WEST, epsilon=30, method="dp")).range is not None
+            assert (await ann.expect("count", WEST, epsilon=1, method="dp")).charge == 1
             assert made.shape == (16, 1, 1)
             assert close(made.values.tolist(), truth(here))
             assert (await ann.load_map((await ann.maps())[0]["id"])).query == made.query

@@ -137,7 +137,12 @@ def test_districts_have_the_names_that_they_are_given(given: Any, names: Any, ex
         (PARKS, ["a"], "2 districts need 2 names"),
         (frame(HOLED, HOLED, name=["one", "other"]), None, "must not overlap, but 'one' and 'other' do"),
         (frame(HOLED, TWO.geoms[1], name=["x", "x"]), None, "'x' comes twice"),
-        (frame(HOLED, None, name=["a", "b"]), None, "'b' cannot be used"),
+        (frame(HOLED, None, name=["a", "b"]), None, "'b' has no geometry; leave it out"),
+        (
+            {"type": "FeatureCollection", "features": [{"type": "Feature", "id": "c", "geometry": None}]},
+            None,
+            "'c' has no geometry",
+        ),
         ({"a": fg.Circle(1, 45, 3)}, None, "circle"),
         ({"a": shapely.box(0, 0, 5, 500)}, None, "'a' cannot be used"),
         ({}, None, "1 to"),

@@ -75,6 +75,12 @@ def test_a_signed_average_may_be_negative() -> None:
     assert reading.interval[0] == -50
 
 
+@pytest.mark.parametrize("total", [-90_000_000, 90_000_000])
+def test_an_average_that_noise_moved_out_of_all_bounds_may_be_any(total: int) -> None:
+    reading = read(RangeQuery("avg", CIRCLE, Epsilon.of(0.3), FARE), totals(sum=total, count=30))
+    assert (reading.value, reading.interval) == (0.0 if total < 0 else 50.0, (0.0, 50.0))
+
+
 def test_an_average_tells_the_errors_of_both_parts() -> None:
     query = RangeQuery("avg", CIRCLE, Epsilon.of(0.3), FARE)
     errors = expect(query, scales={"sum": Fraction(5000), "count": Fraction(1)}, noises=4, continuous=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,8 @@ class ServiceOptions:
 
     url: Annotated[Name, option(SERVICE, "--url", "address of its service; default: FEDGROUP_URL", "URL")] = None
     token_file: Annotated[
-        File, option(SERVICE, "--token-file", "file with your token; default: what FEDGROUP_TOKEN holds", "FILE")
+        File,
+        option(SERVICE, "--token-file", "file with your token, or up.json; default: what FEDGROUP_TOKEN holds", "FILE"),
     ] = None
     ca: Annotated[
         File, option(SERVICE, "--ca", "certificate of the authority behind an https address, if it is private", "FILE")
@@ -44,8 +46,13 @@ class ServiceAccess:
 def find_access(options: ServiceOptions) -> ServiceAccess:
     """Return what the options say, else the environment, else the file of `fedgroup up`.
 
-    A token from that file is sent to the address in it, and nowhere else.
+    A token from that file is sent to the address in it, and nowhere else; `--token-file` may name it, too.
     """
+    if options.token_file is not None and options.token_file.name == UP_FILE.name:
+        named = _running_in(options.token_file)
+        if options.url is not None and options.url.rstrip("/") != named.url:
+            raise InvalidInput(f"the token in {options.token_file} is for {named.url} only; leave --url out")
+        return ServiceAccess(named.url, named.token, options.ca or named.ca)
     given = None if options.token_file is None else _token_in(options.token_file)
     url = options.url or os.environ.get("FEDGROUP_URL")
     if url:
@@ -66,6 +73,8 @@ def _token_in(path: Path) -> str:
         raise InvalidInput(f"the token file {path} cannot be read") from None
     if not token:
         raise InvalidInput(f"the token file {path} is empty")
+    if not re.fullmatch(r"[\x21-\x7e]+", token) or token.startswith("{"):
+        raise InvalidInput(f"the token file {path} holds no token: that is one line without spaces")
     return token
 
 
@@ -73,8 +82,11 @@ def _running_here() -> ServiceAccess | None:
     """Return the federation that runs in this folder, or in the nearest one above."""
     here = Path.cwd()
     path = next((each for folder in (here, *here.parents) if (each := folder / UP_FILE).is_file()), None)
-    if path is None:
-        return None
+    return None if path is None else _running_in(path)
+
+
+def _running_in(path: Path) -> ServiceAccess:
+    """Return the federation that the file of `fedgroup up` tells of."""
     _require_own(path)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -85,6 +97,9 @@ def _running_here() -> ServiceAccess | None:
 
 def _require_own(path: Path) -> None:
     """Refuse a file that others could have written: they would be told what is asked."""
-    facts = path.stat()
+    try:
+        facts = path.stat()
+    except OSError:
+        raise InvalidInput(f"there is no file {path}; does 'fedgroup up' run there?") from None
     if hasattr(os, "getuid") and (facts.st_uid != os.getuid() or facts.st_mode & (stat.S_IRWXG | stat.S_IRWXO)):
         raise InvalidInput(f"{path} is open to others; it must be yours alone (mode 0600): start 'fedgroup up' again")

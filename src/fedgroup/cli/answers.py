@@ -47,10 +47,10 @@ def say_map(made: PrivateMap, *, as_json: bool, **files: str | None) -> None:
     for note in made.notes:
         notice(note)
     if as_json:
-        from fedgroup.maps.private_map import map_facts
+        from fedgroup.maps.private_map import bins_of, map_facts, truths_of
 
-        true = {} if made.true_values is None else {"true_values": made.true_values.tolist()}
-        print_json(map_facts(made) | {"kind": made.kind, "shape": made.shape} | true | files)
+        told = {"id": made.id} if made.id is not None else {}
+        print_json(told | map_facts(made) | {"kind": made.kind} | bins_of(made) | truths_of(made) | files)
         return
     _print_bins(made)
     for name in files.values():
@@ -58,6 +58,7 @@ def say_map(made: PrivateMap, *, as_json: bool, **files: str | None) -> None:
             result.print(f"written to {name}")
     _print_price(made)
     _print_missing(made)
+    result.print(f"protected is {made.protection}")
     result.print(made.trust if made.private else f"{made.trust}; this map is not private")
 
 
@@ -161,5 +162,17 @@ def _print_bins(made: PrivateMap) -> None:
         place, step, category = np.unravel_index(at, made.shape)
         told = [names[place], *([] if steps == 1 else [f"{starts[step]:%Y-%m-%d %H:%M}"])]
         told += [] if made.query.by is None else [str(kinds[category])]
-        low, high = number(float(made.low[at])), number(float(made.high[at]))
-        result.print(f"{' '.join(told)}: {number(made.values[at].item())}   {low} to {high}")
+        interval = f"{number(made.low[at].item())} to {number(made.high[at].item())}"
+        result.print(f"{' '.join(told)}: {number(made.values[at].item())}   {interval}{_truth_of_bin(made, at)}")
+    if made.true_values is not None and made.method != "exact":
+        error = float(np.nanmean(np.abs(made.values - made.true_values)))
+        result.print(f"mean absolute error of the bins: {number(error)}")
+
+
+def _truth_of_bin(made: PrivateMap, at: int) -> str:
+    """Return what is true of a bin, for evaluation, and what noise was added to where that is another value."""
+    if made.true_values is None or made.true_values_clipped is None:
+        return ""
+    true, cut = made.true_values[at].item(), made.true_values_clipped[at].item()
+    after = "" if true == cut or true != true else f", after clipping {number(cut)}"
+    return f"   true: {number(true)}{after}"

@@ -23,9 +23,11 @@ class BinOptions:
 
     grid: Annotated[Name, option(BINS, "--grid", "cells that cover the domain, such as 64x64", "COLUMNSxROWS")] = None
     h3: Annotated[int | None, option(BINS, "--h3", "lon/lat: H3 cells of this resolution, 0 to 15", "N")] = None
-    districts: Annotated[File, option(BINS, "--districts", "GeoJSON file with polygons that have names", "FILE")] = None
+    districts: Annotated[
+        File, option(BINS, "--districts", "polygons that have names: GeoJSON, GeoPackage, GeoParquet", "FILE")
+    ] = None
     district_names: Annotated[
-        Name, option(BINS, "--district-names", "the property that has their names; default: name", "PROPERTY")
+        Name, option(BINS, "--district-names", "the column that has their names; default: name", "COLUMN")
     ] = None
     every: Annotated[
         Name, option(BINS, "--every", "steps of time from --since to --until: 15min, 1h, 1d, 1w", "LENGTH")
@@ -71,8 +73,10 @@ def parse_bins(
     }
 
 
-def parse_districts(path: Path) -> dict[str, Any]:
-    """Return the GeoJSON collection in a file."""
+def parse_districts(path: Path) -> Any:
+    """Return the GeoJSON collection in a file, or the frame of another kind of file, which tells its CRS."""
+    if path.suffix.lower() not in ("", ".geojson", ".json"):
+        return _district_frame(path)
     try:
         found = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError):
@@ -82,6 +86,21 @@ def parse_districts(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or found.get("type") != "FeatureCollection":
         raise InvalidQuery(f"{path} is not a GeoJSON collection of districts")
     return found
+
+
+def _district_frame(path: Path) -> Any:
+    try:
+        import geopandas
+    except ImportError:
+        raise InvalidQuery(
+            f"{path} needs GeoPandas: pip install 'fedgroup[maps]'; or give the districts as .geojson"
+        ) from None
+    try:
+        return geopandas.read_parquet(path) if path.suffix.lower() == ".parquet" else geopandas.read_file(path)
+    except (OSError, RuntimeError, ValueError):  # GDAL's faults are the second
+        raise InvalidQuery(
+            f"the districts file {path} cannot be read; give GeoJSON, GeoPackage or GeoParquet"
+        ) from None
 
 
 def parse_by(text: str, *, texts: Collection[str] | None = None) -> dict[str, list[str | float]]:

@@ -171,7 +171,7 @@ def _owner_limits(path: Path | None) -> dict[Any, int] | None:
 
 
 def _facts(plan: Plan, *, seconds: float) -> dict[str, Any]:
-    from fedgroup.federation.price import OUTSIDE
+    from fedgroup.user.notes import OUTSIDE
 
     settings = plan.settings
     owners = len(plan.owners)

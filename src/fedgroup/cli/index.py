@@ -27,7 +27,7 @@ def index(
         from fedgroup.owner.index import RecordIndex
         from fedgroup.space import PublicMap
 
-        public_map = PublicMap(domain, records.lonlat)
+        public_map = PublicMap(domain, records.lonlat, records.crs)
         made = RecordIndex.build(contributing(records, public_map), public_map, snapshot=records.snapshot)
         save_index(made, out)
     notes = unlisted(records)

@@ -304,12 +304,26 @@ def _up(facts: dict[str, Any], *, as_json: bool) -> None:
     if "page" in facts:
         result.print(f"the map is at {facts['page']} (--open opens it); sign in with the token in {facts['access']}")
     result.print("ask it from this folder, in another terminal:")
-    result.print("  fedgroup ask count --near 10000,10000 --within 3000 --epsilon 0.3")
-    result.print("  fedgroup ask avg --rectangle 4000,4000,16000,16000 --attribute fare --clip 50 --epsilon 0.5")
-    result.print(
-        "  fedgroup ask count --near 10000,10000 --within 3000 --since 2026-01-05 --until 2026-01-10 --epsilon 0.3"
-    )
+    for words in _EXAMPLES:
+        result.print(f"  fedgroup ask {words}{_token_words(facts['access'])}")
     result.print(
         f"over HTTP, {facts['url']}/openapi.json tells how; the token is in {facts['access']}; Ctrl-C stops everything"
     )
     result.file.flush()
+
+
+_EXAMPLES = (
+    "count --near 10000,10000 --within 3000 --epsilon 0.3",
+    "avg --rectangle 4000,4000,16000,16000 --attribute fare --clip 50 --epsilon 0.5",
+    "count --near 10000,10000 --within 3000 --since 2026-01-05 --until 2026-01-10 --epsilon 0.3",
+    "map --grid 16x16 --epsilon 0.5",
+)
+
+
+def _token_words(access: str) -> str:
+    """Return how a command finds the federation: by itself in the usual folder, else it is told."""
+    from shlex import quote
+
+    from fedgroup.cli.access import UP_FILE
+
+    return "" if Path(access) == UP_FILE else f" --token-file {quote(access)}"

@@ -31,7 +31,7 @@ from fedgroup.cli.options import (
     flag,
     option,
 )
-from fedgroup.cli.output import working
+from fedgroup.cli.output import notice, working
 from fedgroup.cli.query import how_details
 from fedgroup.errors import InvalidInput
 
@@ -106,8 +106,13 @@ def map_(
 def written_to(made: PrivateMap, files: FileOptions) -> dict[str, str | None]:
     """Write a map to the files that were named, and return their names."""
     if files.out is not None:
-        with working(f"writing {files.out}"):
+        import warnings
+
+        with working(f"writing {files.out}"), warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
             made.save(files.out)
+        for warning in told:
+            notice(str(warning.message))
     if files.picture is not None:
         with working(f"drawing {files.picture}"):
             from fedgroup.maps.pictures import save_picture

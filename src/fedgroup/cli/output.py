@@ -44,7 +44,7 @@ def working(text: str) -> Iterator[None]:
 
 def number(value: float | None) -> str:
     """Return a number as people write it."""
-    if value is None:
+    if value is None or value != value:
         return "no value"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
 

@@ -80,7 +80,7 @@ def read_own(path: str | os.PathLike[str]) -> Records:
 def _with_places(table: pa.Table, columns: Columns, points: PointColumn, *, planar: bool) -> tuple[pa.Table, Columns]:
     """Return a table of GeoParquet with columns of numbers for its points."""
     table, x, y, lonlat = points.unpacked(table, planar=planar)
-    return table, replace(columns, x=x, y=y, lonlat=lonlat)
+    return table, replace(columns, x=x, y=y, lonlat=lonlat, crs=None if lonlat else points.system)
 
 
 def _records(
@@ -124,6 +124,7 @@ def _table(
         owners=owners,
         lonlat=not planar and (columns.lonlat if facts.lonlat is None else facts.lonlat),
         domain=facts.domain,
+        crs=columns.crs,
         subject=None if columns.subject is None else owner_ids(table[columns.subject], name=columns.subject),
         texts={name: _texts(table[name]) for name in texts},
     )

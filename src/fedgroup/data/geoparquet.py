@@ -11,6 +11,7 @@ import pyarrow as pa
 import shapely
 
 from fedgroup.errors import InvalidInput
+from fedgroup.space.systems import name_of
 
 _DEGREES = {("OGC", "CRS84"), ("EPSG", "4326")}
 
@@ -47,6 +48,11 @@ class PointColumn:
         names = f"{self.name}.x", f"{self.name}.y"
         table = table.drop_columns([self.name])
         return table.append_column(names[0], pa.array(x)).append_column(names[1], pa.array(y)), *names, lonlat
+
+    @property
+    def system(self) -> str | None:
+        """The name of the file's coordinate system; None where the file does not know it."""
+        return None if self.crs is None else name_of(self._system)
 
     def _coordinates(self, column: pa.ChunkedArray) -> tuple[Any, Any]:
         if column.null_count:

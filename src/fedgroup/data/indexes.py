@@ -90,6 +90,7 @@ def _header(index: RecordIndex) -> dict[str, Any]:
         "rows": index.rows,
         "most": index.most,
         "snapshot": index.records.snapshot,
+        "crs": index.records.crs,
     }
 
 
@@ -153,6 +154,7 @@ def _loaded(folder: Path, header: Mapping[str, Any]) -> RecordIndex:
         lonlat=header["lonlat"],
         domain=domain,
         listed=header["listed"],
+        crs=header.get("crs"),
         snapshot=header["snapshot"],
         subject=_mapped(folder, "subject", length=records) if header["subject"] else None,
         texts={
@@ -161,7 +163,9 @@ def _loaded(folder: Path, header: Mapping[str, Any]) -> RecordIndex:
         },
     )
     _require_in_bounds(table, offsets)
-    return RecordIndex(table, PublicMap(domain, header["lonlat"]), columns, rows, offsets, header["most"])
+    return RecordIndex(
+        table, PublicMap(domain, header["lonlat"], header.get("crs")), columns, rows, offsets, header["most"]
+    )
 
 
 def _require_types(header: Mapping[str, Any]) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedgroup.messages import NoisyTotals
-from fedgroup.owner.counting import contributing, count_vectors, found_units, in_range, total_units
+from fedgroup.owner.counting import contributing, count_vectors, rows_and_bins, total_units
 from fedgroup.owner.records import Records
 from fedgroup.privacy.sensitivity import Protection, Unit
 from fedgroup.provider.graph import SimilarityGraph
@@ -54,16 +55,26 @@ def exact_totals(records: Records, query: RangeQuery, public_map: PublicMap, pro
 
 def true_value(records: Records, query: RangeQuery, public_map: PublicMap) -> float | None:
     """Return what the records inside the domain say, nothing cut or rounded; None for the mean of nothing."""
+    value: float = true_values(records, query, public_map)[0].item()
+    return None if math.isnan(value) else value
+
+
+def true_values(records: Records, query: RangeQuery, public_map: PublicMap) -> npt.NDArray[Any]:
+    """Return what the records inside the domain say in every bin, nothing cut or rounded; NaN for means of nothing."""
     inside = contributing(records, public_map)
     if query.measure is None:
-        return int(found_units(inside, query, public_map).totals(1)[query.parts[0]][0])
-    found = in_range(inside, query, public_map)
-    values = inside.attribute(query.measure.attribute)[found]
-    present = values[~np.isnan(values)]
-    total = math.fsum(present)
+        return total_units(inside, query, public_map)[query.parts[0]]
+    rows, at = rows_and_bins(inside, query, public_map)
+    values = inside.attribute(query.measure.attribute)[rows]
+    present = ~np.isnan(values)
+    order = np.argsort(at[present], kind="stable")
+    values, ends = values[present][order], np.cumsum(np.bincount(at[present], minlength=query.bins))
+    sums = np.array([math.fsum(each) for each in np.split(values, ends[:-1])])
     if query.kind == "sum":
-        return total
-    return total / len(present) if len(present) else None
+        return sums
+    counts = np.diff(ends, prepend=0)
+    means: npt.NDArray[Any] = np.divide(sums, counts, out=np.full(query.bins, math.nan), where=counts > 0)
+    return means
 
 
 def clipped_value(records: Records, query: RangeQuery, public_map: PublicMap, protection: Protection) -> float | None:

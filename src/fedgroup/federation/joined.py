@@ -16,10 +16,10 @@ from fedgroup.federation.methods import ChosenMethod, ReadyMethods, exact_answer
 from fedgroup.federation.opening import (
     SomeLedger,
     agreed_domain,
+    agreed_map,
     noise_name,
     opened_ledger,
     require_noise,
-    require_one_reading,
     unpacked,
 )
 from fedgroup.federation.planning import Folder, Planner, owner_limits_of
@@ -38,10 +38,10 @@ from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.answers import Answer, Expectation, again, answer_facts
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.said import places_said
+from fedgroup.questions.said import naming_notes, places_said
 from fedgroup.questions.sameness import same_question
 from fedgroup.questions.words import question
-from fedgroup.space import Box, Grid, PublicMap
+from fedgroup.space import Box, Grid
 from fedgroup.space.shapes import as_range, as_ranges
 from fedgroup.user import role as user
 
@@ -78,9 +78,8 @@ class Federation:
         records, index = unpacked(records)
         agreed = agreed_domain(records, domain)
         require_noise(seed, noise, evaluation=evaluation)
-        require_one_reading(records, lonlat)
         cap = None if budget is None else Epsilon.of(budget, name="budget")
-        self.public_map = PublicMap(agreed, records.lonlat if lonlat is None else lonlat)
+        self.public_map = agreed_map(records, agreed, lonlat)
         self.protection = Protection(neighbours, unit, max_records, max_bins, subjects=records.subject is not None)
         self.private = not evaluation and seed is None and (noise is None or noise.private)
         if index is not None and (index.public_map, index.most) != (self.public_map, max_records):
@@ -231,14 +230,18 @@ class Federation:
             require_evaluation(private=self.private)
         made = self._exact_map(query, how) if exact else self._stored_or_new_map(query, how, said)
         if evaluate and not exact:
-            made = replace(made, true_values=self._exact_map(query, how).values, private=False)
-        return replace(made, seconds=time.perf_counter() - started)
+            exactly = self._exact_map(query, how)
+            true, cut = exactly.true_values, exactly.true_values_clipped
+            made = replace(made, true_values=true, true_values_clipped=cut, private=False)
+        notes = (*made.notes, *naming_notes(details))
+        return replace(made, notes=notes, seconds=time.perf_counter() - started)
 
     def expect_map(
         self, *, kind: str = "count", epsilon: float | Epsilon | None = None, **details: Unpack[MapDetails]
     ) -> Expectation:
         """Return how far off every bin of a map is to be expected, and what it would cost; nothing is spent."""
-        return self._expectation(*self._map_understood(kind, epsilon, details))
+        expected = self._expectation(*self._map_understood(kind, epsilon, details))
+        return replace(expected, notes=(*expected.notes, *naming_notes(details)))
 
     def sum(self, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
         """Return the sum of `attribute` over a range, each value cut to the `clip` range."""
@@ -365,12 +368,14 @@ class Federation:
 
     def _exact_map(self, query: RangeQuery, how: ChosenMethod) -> PrivateMap:
         """Return the exact values after clipping, which are not private; that is in the ledger first."""
-        from fedgroup.evaluation.truth import exact_totals
+        from fedgroup.evaluation.truth import exact_totals, true_values
 
         self.ledger.charge([evaluation_of(f"{question(query)}, the true values")])
         totals = exact_totals(self._records, query, self.public_map, self.protection)
         told = self._told(query, how, None, NOTHING) | {"private": False, "epsilon": 0.0}
-        return user.map_answer(query, totals, public_map=self.public_map, **told)
+        made = user.map_answer(query, totals, public_map=self.public_map, **told)
+        truths = true_values(self._records, query, self.public_map)
+        return replace(made, true_values=truths, true_values_clipped=made.values)
 
     def _told(
         self, query: RangeQuery, how: ChosenMethod, answers: NoisyAnswers | None, cost: Epsilon

@@ -10,7 +10,8 @@ from fedgroup.given import path_like, written, yes_or_no
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
 from fedgroup.privacy.noise import NoiseSource
-from fedgroup.space import Box
+from fedgroup.space import Box, PublicMap
+from fedgroup.space.systems import require_domain_in, short
 from fedgroup.storage.memory import MemoryLedger
 from fedgroup.storage.sqlite import SQLiteLedger
 
@@ -36,8 +37,20 @@ def agreed_domain(records: Records, domain: Box | None) -> Box:
     return agreed
 
 
+def agreed_map(records: Records, domain: Box, lonlat: bool | None) -> PublicMap:
+    """Return the public map of a federation, with the name of its coordinate system if the records know it."""
+    require_one_reading(records, lonlat)
+    require_domain_in(domain, records.crs)
+    return PublicMap(domain, records.lonlat if lonlat is None else lonlat, records.crs)
+
+
 def require_one_reading(records: Records, lonlat: bool | None) -> None:
-    """Refuse degrees on a plane, where a radius of 500 would be 500 degrees."""
+    """Refuse degrees on a plane, where a radius of 500 would be 500 degrees, and a plane as degrees."""
+    if records.crs is not None and lonlat:
+        raise InvalidInput(
+            f"the records are in {short(records.crs)}, which is a plane; leave lonlat=True out, or use "
+            "frame.to_crs('EPSG:4326') first"
+        )
     if records.lonlat and lonlat is False:
         raise InvalidInput(
             "the records are in degrees, and the federation would be on a plane; leave lonlat=False out, or project "

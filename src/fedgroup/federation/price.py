@@ -14,15 +14,11 @@ from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.graphs import GRAPHS
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.words import question
+from fedgroup.user.notes import reading_notes
 
-OUTSIDE = "records outside the domain are not counted"
-CUT = "of each {} only the first {} records inside the domain are counted; the interval does not cover that"
-CUT_BINS = "each subject counts in the first {} of the bins it is in; the interval does not cover that"
 NO_MASKS = "masks were left out: in one process owners share memory, they cancel, and so many would take minutes"
-TWICE = "a person with records at two owners is two people here"
 SIMULATED = "pair secrets were simulated: in one process owners share memory, and so many agreements would take minutes"
 COMPARED_NOTE = "epsilon-DP given the groups only: they came from exact, confidential comparisons of owners"
-CLIPPED = "values are cut to the clip range and rounded to the resolution; the interval does not cover that"
 
 
 def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: Protection) -> Sequence[Charge]:
@@ -46,17 +42,7 @@ def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: 
 
 def notes_of(query: RangeQuery, how: ChosenMethod, *, records: Records, protection: Protection) -> tuple[str, ...]:
     """Return what an interval does not say; all of it is public."""
-    notes = [OUTSIDE]
-    most = protection.most_bins(query)
-    of_people = "people" in query.parts
-    if most is not None and most < query.bins:
-        notes.append(CUT_BINS.format(most))
-    elif protection.max_records is not None and not (of_people and protection.of_subjects):
-        notes.append(CUT.format(protection.unit, protection.max_records))
-    if of_people:
-        notes.append(TWICE)
-    if query.measure is not None:
-        notes.append(CLIPPED)
+    notes = reading_notes(query, protection)
     graph = None if how.plan is None else GRAPHS.get(how.plan.settings.get("graph", ""))
     if graph is not None and graph.compares:
         notes.append(COMPARED_NOTE)

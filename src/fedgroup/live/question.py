@@ -27,6 +27,7 @@ from fedgroup.questions.answers import Answer, Expectation, answer_facts
 from fedgroup.questions.methods import Method, trust_in
 from fedgroup.questions.query import RangeQuery
 from fedgroup.user import role as user
+from fedgroup.user.notes import reading_notes
 
 if TYPE_CHECKING:
     from fedgroup.live.provider import LiveProvider
@@ -146,7 +147,7 @@ class LiveQuestion:
         told: dict[str, Any] = {
             "method": method,
             "charged": cost,
-            "notes": notes_of(tally, attendance),
+            "notes": (*reading_notes(self.query, settings.protection), *notes_of(tally, attendance)),
             "epsilon": cost,
             "private": True,
             "asked_at": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
@@ -168,7 +169,7 @@ class LiveQuestion:
 
 def notes_of(tally: Tally, attendance: Attendance) -> tuple[str, ...]:
     """Return what is to be known about an answer in which some of the known owners may be missing."""
-    notes = ["records outside the domain are not counted"]
+    notes = []
     if attendance.known - tally.heard:
         notes.append("the answer is about the owners heard; nothing is extrapolated to those missing")
     if tally.reasons:

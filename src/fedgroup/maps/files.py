@@ -3,7 +3,7 @@
     .gpkg       a GeoPackage with one layer, `map`; what is told is the layer's metadata
     .parquet    GeoParquet; what is told is the schema's metadata under `fedgroup`
     .geojson    GeoJSON; what is told is the collection's member `fedgroup`
-                (other programs take its coordinates for degrees, as GeoJSON has it; on a plane use one of those above)
+                (in degrees, as GeoJSON has it, if the map's coordinate system is known; else you are warned)
     .csv        a table without shapes; what is told is in a file of the same name and .json
 
 What is told is one JSON object: epsilon, who is protected, kind, method, trust, notes, and the question with its bins.
@@ -33,7 +33,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.given import path_like, written
 from fedgroup.maps.about import about_in_texts
-from fedgroup.maps.frames import _geopandas, columns_of, feature_collection, needed, to_geodataframe
+from fedgroup.maps.frames import _geopandas, columns_of, feature_collection, needed, system_of, to_geodataframe
 from fedgroup.maps.private_map import PrivateMap, map_from, noise_of, told_of
 from fedgroup.questions.bins import Categories
 from fedgroup.questions.query import Measure, RangeQuery
@@ -41,6 +41,7 @@ from fedgroup.questions.said import places_said, range_said, said_places
 from fedgroup.space import Box, PublicMap
 from fedgroup.space.places import is_several
 from fedgroup.space.shapes import geometry_of
+from fedgroup.space.systems import described
 
 if TYPE_CHECKING:
     from fedgroup.maps.private_map import Array
@@ -49,9 +50,13 @@ FORMAT = "fedgroup map"
 KEY = "fedgroup"
 LAYER = "map"
 _VERSION = 1
-_READ = ("place", "value", "low", "high", "true_value")
+_READ = ("place", "value", "low", "high", "true_value", "true_value_clipped")
 _TEXTS = ("kind", "protection", "method", "trust")
 """What a GeoPackage tells in entries of its own, for people who look into it with other tools."""
+NO_DEGREES = (
+    "GeoJSON is in degrees to everybody (RFC 7946), and this map is on a plane that tells no coordinate system: other "
+    "programs draw it elsewhere; save it as .gpkg or .parquet, or read the records with their CRS"
+)
 
 
 def save(made: PrivateMap, path: str | os.PathLike[str]) -> None:
@@ -87,7 +92,7 @@ def require_writable_kind(path: str | os.PathLike[str]) -> None:
 
 def geojson_of(made: PrivateMap) -> bytes:
     """Return a map as the bytes of a GeoJSON file."""
-    return json.dumps(feature_collection(made) | {KEY: header_of(made)}, allow_nan=False).encode()
+    return json.dumps(feature_collection(made, degrees=True) | {KEY: header_of(made)}, allow_nan=False).encode()
 
 
 def parquet_of(made: PrivateMap) -> bytes:
@@ -107,7 +112,12 @@ def csv_of(made: PrivateMap) -> bytes:
 def header_of(made: PrivateMap) -> dict[str, Any]:
     """Return all that is told about a map besides its values, as JSON values."""
     about = {"format": FORMAT, "version": _VERSION, "kind": made.kind, "domain": list(made.public_map.domain.sides)}
-    about |= {"lonlat": made.public_map.lonlat, "question": _asked(made.query), "whole": _whole(columns_of(made))}
+    about |= {
+        "lonlat": made.public_map.lonlat,
+        "crs": made.public_map.crs,
+        "question": _asked(made.query),
+        "whole": _whole(columns_of(made)),
+    }
     return about | about_in_texts(made) | told_of(made) | noise_of(made)
 
 
@@ -145,7 +155,7 @@ def _question(asked: Mapping[str, Any], public_map: PublicMap) -> RangeQuery:
 def _read_back(told: Mapping[str, Any], columns: Mapping[str, Array]) -> PrivateMap:
     if told["format"] != FORMAT or told["version"] > _VERSION:
         raise ValueError
-    public_map = PublicMap(Box(*told["domain"]), told["lonlat"])
+    public_map = PublicMap(Box(*told["domain"]), told["lonlat"], told.get("crs"))
     query = _question(told["question"], public_map)
     _, steps, categories = query.shape
     expected = np.arange(query.bins) // (steps * categories)
@@ -154,7 +164,7 @@ def _read_back(told: Mapping[str, Any], columns: Mapping[str, Array]) -> Private
     typed = {name: np.asarray(of).astype(np.int64 if name in told["whole"] else float) for name, of in columns.items()}
     facts = dict(told) | {"values": typed["value"], "low": typed["low"], "high": typed["high"]}
     made = map_from(facts, query, public_map)
-    return made if "true_value" not in typed else replace(made, true_values=typed["true_value"])
+    return replace(made, true_values=typed.get("true_value"), true_values_clipped=typed.get("true_value_clipped"))
 
 
 def _whole(columns: Mapping[str, Array]) -> list[str]:
@@ -171,7 +181,7 @@ def _save_geopackage(made: PrivateMap, place: str) -> None:
     entries = {name: str(told.get(name, "")) for name in _TEXTS}
     entries |= about_in_texts(made) | {"notes": "; ".join(made.notes), KEY: json.dumps(told)}
     with _replacing(place) as draft, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a plane has no CRS, and is told so
+        warnings.simplefilter("ignore")  # a plane may have no CRS, and is told so
         how = {"driver": "GPKG", "engine": "pyogrio", "layer": LAYER, "dataset_options": {"VERSION": "1.3"}}
         to_geodataframe(made).to_file(draft, layer_metadata=entries, **how)
 
@@ -198,6 +208,8 @@ def _load_parquet(place: str) -> tuple[Any, Mapping[str, Array]]:
 
 def _save_geojson(made: PrivateMap, place: str) -> None:
     _write(place, geojson_of(made))
+    if system_of(made) is None:
+        warnings.warn(NO_DEGREES, stacklevel=4)
 
 
 def _load_geojson(place: str) -> tuple[Any, Mapping[str, Array]]:
@@ -264,7 +276,7 @@ def _geo_table(made: PrivateMap) -> pa.Table:
     about = {
         "encoding": "WKB",
         "geometry_types": sorted({geometry_of(shape)["type"] for shape in shapes}),
-        "crs": _WGS84 if made.public_map.lonlat else None,
+        "crs": _WGS84 if made.public_map.lonlat else described(made.public_map.crs),
         "bbox": [float(side) for side in shapely.total_bounds(shapes)],
     }
     geo = {"version": "1.0.0", "primary_column": "geometry", "columns": {"geometry": about}}

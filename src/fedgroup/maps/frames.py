@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import shapely
 
 from fedgroup.errors import InvalidInput
 from fedgroup.given import written
 from fedgroup.space import Grid
 from fedgroup.space.places import Districts, Hexagons
-from fedgroup.space.shapes import WGS84, geometry_of
+from fedgroup.space.shapes import geometry_of
+from fedgroup.space.systems import WGS84, moved
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,39 +29,42 @@ def columns_of(made: PrivateMap) -> dict[str, Array]:
 
     place       the number of the place, from 0
     h3          its H3 id; or `name`, its district; or `row` and `column` of its cell, from the south-west
-    time        when its step of time begins, in UTC, where there are steps
+    time, end   when its step of time begins and when it is over, in UTC, where there are steps
     category    its category, where there are some
     value, low, high
                 the noisy value and its interval; no value where there is no mean
-    true_value  for evaluation
+    true_value, true_value_clipped
+                for evaluation: what the data say, and what noise is added to
     """
     places, steps, categories = made.shape
     place = np.repeat(np.arange(places), steps * categories)
     columns: dict[str, Array] = {"place": place} | {name: of[place] for name, of in _names(made).items()}
     if made.query.every is not None:
-        starts = np.array([None if at is None else at.replace(tzinfo=None) for at in made.starts()], "datetime64[us]")
-        columns["time"] = np.tile(np.repeat(starts, categories), places)
+        for name, times in (("time", made.starts()), ("end", made.ends())):
+            column = np.array([None if at is None else at.replace(tzinfo=None) for at in times], "datetime64[us]")
+            columns[name] = np.tile(np.repeat(column, categories), places)
     if made.query.by is not None:
         columns["category"] = np.tile(_categories(made.query.by), places * steps)
     columns |= {"value": made.values, "low": made.low, "high": made.high}
-    return columns if made.true_values is None else columns | {"true_value": made.true_values}
+    truths = {"true_value": made.true_values, "true_value_clipped": made.true_values_clipped}
+    return columns | {name: column for name, column in truths.items() if column is not None}
 
 
 def to_frame(made: PrivateMap) -> pd.DataFrame:
     """Return a map as a pandas frame."""
     pandas = needed(_pandas, "pandas")
     frame: pd.DataFrame = pandas.DataFrame(columns_of(made))
-    if "time" in frame:
-        frame["time"] = frame["time"].dt.tz_localize("UTC")
+    for name in {"time", "end"} & set(frame):
+        frame[name] = frame[name].dt.tz_localize("UTC")
     return frame
 
 
 def to_geodataframe(made: PrivateMap) -> Any:
-    """Return a map as a GeoPandas frame: in EPSG:4326 where it is in degrees, without a CRS on a plane."""
+    """Return a map as a GeoPandas frame: in EPSG:4326 where it is in degrees, on a plane in its CRS if it is known."""
     geopandas = needed(_geopandas, "GeoPandas")
     frame = to_frame(made)
     shapes = np.array(made.geometries(), dtype=object)[frame["place"].to_numpy()]
-    return geopandas.GeoDataFrame(frame, geometry=shapes, crs=WGS84 if made.public_map.lonlat else None)
+    return geopandas.GeoDataFrame(frame, geometry=shapes, crs=system_of(made))
 
 
 def explore(made: PrivateMap, *, step: int | None, category: Value | None, tiles: str | None) -> Any:
@@ -67,13 +72,14 @@ def explore(made: PrivateMap, *, step: int | None, category: Value | None, tiles
     from fedgroup.maps.pictures import painted, seen
 
     folium = needed(_folium, "folium")
-    chosen, degrees = seen(made, step=step, category=category), made.public_map.lonlat
+    chosen, degrees = seen(made, step=step, category=category), system_of(made) is not None
     columns = _names(made) | {"value": chosen.values, "low": chosen.low, "high": chosen.high}
     told = {name: _json_values(column) for name, column in columns.items()} | {"fill": painted(made, chosen)}
     rows = [dict(zip(told, row, strict=True)) for row in zip(*told.values(), strict=True)]
-    shapes = (geometry_of(shape) for shape in made.geometries())
+    shapes = (geometry_of(shape) for shape in _on_earth(made, made.geometries()))
     features = [{"type": "Feature", "properties": p, "geometry": g} for p, g in zip(rows, shapes, strict=True)]
-    west, south, east, north = made.public_map.domain.sides
+    (domain,) = _on_earth(made, [shapely.box(*made.public_map.domain.sides)])
+    west, south, east, north = domain.bounds
     shown = folium.Map(tiles=tiles if degrees else None, crs="EPSG3857" if degrees else "Simple")
     shown.fit_bounds([(south, west), (north, east)])
     folium.GeoJson(
@@ -84,15 +90,30 @@ def explore(made: PrivateMap, *, step: int | None, category: Value | None, tiles
     return shown
 
 
-def feature_collection(made: PrivateMap) -> dict[str, Any]:
-    """Return a map as a GeoJSON collection; one on a plane says that its coordinates are no degrees: `crs` is null."""
-    plane = {} if made.public_map.lonlat else {"crs": None}
-    return {"type": "FeatureCollection", **plane, "features": list(_features(made))}
+def system_of(made: PrivateMap) -> str | None:
+    """Return the name of the coordinate system that a map's shapes are in; None for a plane that nobody named."""
+    return WGS84 if made.public_map.lonlat else made.public_map.crs
 
 
-def _features(made: PrivateMap) -> Iterator[dict[str, Any]]:
+def feature_collection(made: PrivateMap, *, degrees: bool = False) -> dict[str, Any]:
+    """Return a map as a GeoJSON collection; one on a plane says that its coordinates are no degrees: `crs` is null.
+
+    With `degrees`, a plane whose system is known is turned to longitude and latitude, as GeoJSON has it.
+    """
+    earth = made.public_map.lonlat or (degrees and made.public_map.crs is not None)
+    shapes = _on_earth(made, made.geometries()) if degrees else made.geometries()
+    return {"type": "FeatureCollection", **({} if earth else {"crs": None}), "features": list(_features(made, shapes))}
+
+
+def _on_earth(made: PrivateMap, shapes: Sequence[Any]) -> Sequence[Any]:
+    """Return shapes in degrees, if it is known where on the Earth they are."""
+    system = system_of(made)
+    return shapes if system is None else moved(shapes, system, WGS84)
+
+
+def _features(made: PrivateMap, on_map: Sequence[Any]) -> Iterator[dict[str, Any]]:
     columns = {name: _json_values(column) for name, column in columns_of(made).items()}
-    shapes = [geometry_of(shape) for shape in made.geometries()]
+    shapes = [geometry_of(shape) for shape in on_map]
     for row in zip(*columns.values(), strict=True):
         told = dict(zip(columns, row, strict=True))
         yield {"type": "Feature", "properties": told, "geometry": shapes[told["place"]]}

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import shapely
@@ -21,7 +22,7 @@ from fedgroup.given import path_like, whole_number, written
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.shown import number, table, told_facts
-from fedgroup.questions.words import question
+from fedgroup.questions.words import UNCOVERED, question
 from fedgroup.space import Grid
 
 if TYPE_CHECKING:
@@ -37,6 +38,15 @@ _MOST_HATCHED = 20_000
 _MOST_DRAWN = 4_096
 """A notebook is given so many shapes at most: those with the largest values."""
 _SVG, _SHADES = 300, 20
+_WIDE = 100
+"""Letters in a line below a picture."""
+
+
+class First(TypedDict):
+    """Which step and which category of a map are seen; None for all of them, added up."""
+
+    step: int | None
+    category: Value | None
 
 
 @dataclass(frozen=True)
@@ -68,14 +78,14 @@ class Seen:
 def seen(made: PrivateMap, *, step: int | None = None, category: Value | None = None) -> Seen:
     """Return the values of places, of one step of time and one category, or added up over them.
 
-    The interval of a sum is that of the sum of its bins' independent noises.
+    The interval of a sum is that of the sum of its bins' independent noises. Means and people are not added up.
     """
     steps, categories = _chosen(made, step, category)
     values, low, high = (made.at(each)[:, steps][:, :, categories] for each in (made.values, made.low, made.high))
     count = values.shape[1] * values.shape[2]
+    if count > 1:
+        made.require_summable()
     if made.kind == "avg":
-        if count > 1:
-            raise InvalidQuery("means do not add up; choose one step and one category: plot(step=0, category=...)")
         return Seen(values[:, 0, 0], low[:, 0, 0], high[:, 0, 0], None, None)
     summed = values.sum(axis=(1, 2))
     half, half_all = (_half(made, count, made.confidence ** (1 / many)) for many in (1, made.shape[0]))
@@ -103,6 +113,11 @@ def plot(made: PrivateMap, ax: Axes | None, *, step: int | None, category: Value
     return ax
 
 
+def first_of(made: PrivateMap) -> First:
+    """Return what a picture shows where nobody chose: all steps and categories, or the first if they do not add up."""
+    return First(step=None if made.adds_up else 0, category=None if made.adds_up else made.categories()[0])
+
+
 def save_picture(made: PrivateMap, path: str | os.PathLike[str]) -> None:
     """Write a picture of a map; without a window, whatever matplotlib is set to."""
     require_picture(path)
@@ -111,7 +126,8 @@ def save_picture(made: PrivateMap, path: str | os.PathLike[str]) -> None:
 
     figure = Figure(figsize=(6.4, 5.6), layout="constrained")
     FigureCanvasAgg(figure)
-    _draw(made, seen(made), figure.subplots(), step=None, category=None)
+    first = first_of(made)
+    _draw(made, seen(made, **first), figure.subplots(), **first)
     try:
         figure.savefig(path, dpi=110)
     except OSError:
@@ -127,10 +143,10 @@ def require_picture(path: str | os.PathLike[str]) -> None:
 
 def map_html(made: PrivateMap) -> str:
     """Return a map as a notebook shows it: a small picture and what is told, with nothing fetched from anywhere."""
-    alone = made.kind == "avg" and made.shape[1] * made.shape[2] > 1
-    picture = "" if alone else _svg(made, seen(made))
-    half = _half_words(made, seen(made) if not alone else None)
+    shown = seen(made, **first_of(made))
+    picture, half = _svg(made, shown), _half_words(made, shown)
     facts = [("question", question(made.query)), ("bins", f"{made.bins:,}"), ("noise", half)]
+    facts += [] if made.adds_up else [("picture", _chosen_words(made, **first_of(made)))]
     facts += [("protected", made.protection)] if made.protection else []
     style = "display:flex;gap:16px;align-items:flex-start"
     return f'<div style="{style}">{picture}{table([*facts, *told_facts(made)])}</div>'
@@ -169,11 +185,15 @@ def _draw(made: PrivateMap, shown: Seen, ax: Axes, *, step: int | None, category
         ax.ticklabel_format(useOffset=False)
         ax.locator_params(axis="x", nbins=5)
         ax.set(xlabel="longitude", ylabel="latitude")
-    bar = ax.figure.colorbar(ScalarMappable(norm, colours), ax=ax, shrink=0.75)
-    bar.set_label(_measured(made))
+    if not unsure.all():
+        bar = ax.figure.colorbar(ScalarMappable(norm, colours), ax=ax, shrink=0.75)
+        bar.set_label(_measured(made))
     if unsure.any():
-        grey = Patch(facecolor=_UNSURE, edgecolor=_HATCH, hatch="////", linewidth=0, label="noise alone may explain it")
+        told = "noise alone may explain " + ("every place" if unsure.all() else "it")
+        grey = Patch(facecolor=_UNSURE, edgecolor=_HATCH, hatch="////", linewidth=0, label=told)
         ax.legend(handles=[grey], loc="lower left", fontsize=8, framealpha=0.9)
+    uncovered = "\n".join(wrap("; ".join(_uncovered(made)), _WIDE))
+    ax.annotate(uncovered, (0, 0), (0, -34), "axes fraction", "offset points", fontsize=8, va="top", color="#555555")
     ax.set_title(_title(made, shown, step=step, category=category), loc="left", fontsize=10)
 
 
@@ -231,22 +251,34 @@ def painted(made: PrivateMap, shown: Seen) -> list[str]:
 
 
 def _title(made: PrivateMap, shown: Seen, *, step: int | None, category: Value | None) -> str:
-    chosen = []
+    chosen = _chosen_words(made, step=step, category=category)
+    where = f", {chosen}" if chosen else ""
+    evaluated = "" if made.private else "; not private"
+    noise = f"{_half_words(made, shown)}, epsilon {made.epsilon:g}{evaluated}"
+    return f"{_measured(made)} in {made.shape[0]:,} places{where}\n{noise}"
+
+
+def _chosen_words(made: PrivateMap, *, step: int | None, category: Value | None) -> str:
+    """Return in words which steps and categories are seen; of those that do not add up, that it is one of them."""
     over = [
         f"{many} {what}"
         for many, what, one in zip(made.shape[1:], ("steps", "categories"), (step, category), strict=True)
         if many > 1 and one is None
     ]
-    if over:
-        chosen.append(f"{' and '.join(over)} added up")
+    chosen = [f"{' and '.join(over)} added up"] if over else []
+    several = made.shape[1] > 1 and not made.adds_up
     if step is not None and made.starts()[step] is not None:
-        chosen.append(f"{made.starts()[step]:%Y-%m-%d %H:%M}")
+        which = f"step {step + 1} of {made.shape[1]}, " if several else ""
+        chosen.append(f"{which}{made.starts()[step]:%Y-%m-%d %H:%M}")
     if category is not None:
-        chosen.append(str(category))
-    where = f", {', '.join(chosen)}" if chosen else ""
-    evaluated = "" if made.private else "; not private"
-    noise = f"{_half_words(made, shown)}, epsilon {made.epsilon:g}{evaluated}"
-    return f"{_measured(made)} in {made.shape[0]:,} places{where}\n{noise}"
+        which = f"category 1 of {made.shape[2]}, " if not made.adds_up and made.categories()[0] == category else ""
+        chosen.append(f"{which}{category}")
+    return ", ".join(chosen)
+
+
+def _uncovered(made: PrivateMap) -> list[str]:
+    """Return what is missing from the values, or cut, and is in no interval."""
+    return [note.removesuffix(f"; {UNCOVERED}") for note in made.notes if note.endswith(UNCOVERED)]
 
 
 def _measured(made: PrivateMap) -> str:

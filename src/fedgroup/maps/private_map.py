@@ -15,9 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from fedgroup.errors import InvalidQuery
+from fedgroup.given import written
 from fedgroup.questions.answers import Told
 from fedgroup.questions.bins import Value
 from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.words import question
 from fedgroup.space import Grid, PublicMap
 from fedgroup.space.places import Districts, Hexagons, Places, grid_shapes
 from fedgroup.space.shapes import drawn
@@ -35,14 +38,15 @@ _ARRAYS = ("values", "low", "high")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PrivateMap(Told):
     """The answer to a question with many bins; `values`, `low` and `high` have one entry a bin.
 
     An interval [low, high] holds its own bin's value with `confidence`; values plus and minus `half_width_all` hold
     all of them at once with that confidence (None for means). `scales` are those of the noise of each part, in whole
-    units; every bin holds `noises` such noises. `protection` says in words who is protected. `true_values` are for
-    evaluation.
+    units; every bin holds `noises` such noises. `protection` says in words who is protected. For evaluation,
+    `true_values` are what the data say, `true_values_clipped` the same after clipping, rounding and cuts, which is what
+    noise is added to. `id` is the map's name at the service that was asked for it.
     """
 
     query: RangeQuery
@@ -54,6 +58,8 @@ class PrivateMap(Told):
     scales: Mapping[str, float]
     protection: str = ""
     true_values: Array | None = field(default=None, repr=False)
+    true_values_clipped: Array | None = field(default=None, repr=False)
+    id: str | None = None
 
     @property
     def kind(self) -> str:
@@ -79,6 +85,11 @@ class PrivateMap(Told):
 
     def __len__(self) -> int:
         return self.bins
+
+    def __repr__(self) -> str:
+        said = f"{question(self.query)}, {self.bins} bins, epsilon {self.epsilon:g} by {self.method}"
+        all_bins = "" if self.half_width_all is None else f", all within {self.half_width_all:g}"
+        return f"<PrivateMap of the {said}{all_bins}; .values, .intervals, .to_frame(), .plot()>"
 
     def names(self) -> list[str]:
         """Return the name of every place: an H3 id, a district's name, or row and column of a cell."""
@@ -109,18 +120,44 @@ class PrivateMap(Told):
             return [None if query.since is None else _time(query.since)]
         return [_time(query.since + at * query.every) for at in range(self.shape[1])]
 
+    def ends(self) -> list[datetime | None]:
+        """Return when every step of time is over; the last may be shorter than the others: it ends with the window."""
+        query = self.query
+        if query.every is None or query.since is None or query.until is None:
+            return [None if query.until is None else _time(query.until)]
+        return [_time(min(query.since + (at + 1) * query.every, query.until)) for at in range(self.shape[1])]
+
     def categories(self) -> list[Value | None]:
         """Return every category; one None where none were asked for."""
         return [None] if self.query.by is None else list(self.query.by.names)
 
     def at(self, values: Array) -> Array:
-        """Return values of the bins as an array of places, steps of time and categories."""
-        return values.reshape(self.shape)
+        """Return values of the bins, such as `values` or `low`, as an array of places, steps of time and categories."""
+        found = np.asarray(values)
+        if found.shape != (self.bins,):
+            raise InvalidQuery(
+                f"at takes one value a bin, such as made.at(made.values), {self.bins} here, and returns them by place, "
+                f"step and category; got {found.size if found.ndim else written(values)}"
+            )
+        return found.reshape(self.shape)
 
     def of_places(self) -> Array:
-        """Return the value of every place, steps of time and categories added up; means have no such sum."""
+        """Return the value of every place, steps of time and categories added up; means and people do not add up."""
+        self.require_summable()
         summed: Array = self.at(self.values).sum(axis=(1, 2))
         return summed
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the bins of a place can be added up; of means and of people they cannot, if there are several."""
+        return self.shape[1] * self.shape[2] == 1 or self.kind in ("count", "sum")
+
+    def require_summable(self) -> None:
+        """Refuse to add up what has no such sum."""
+        if not self.adds_up:
+            twice = ": who is in several steps or categories is counted in each" if self.kind == "people" else ""
+            kind = "people" if self.kind == "people" else "means"
+            raise InvalidQuery(f"{kind} do not add up{twice}; choose one step and one category, as plot(step=0) does")
 
     # --- what others read, see or open ----------------------------------------------------------------------------
 
@@ -131,7 +168,7 @@ class PrivateMap(Told):
         return to_frame(self)
 
     def to_geodataframe(self) -> Any:
-        """Return a GeoPandas frame with a row and a shape for every bin: EPSG:4326 in degrees, no CRS on a plane."""
+        """Return a GeoPandas frame with a row and a shape for every bin: EPSG:4326 in degrees, else the plane's CRS."""
         from fedgroup.maps.frames import to_geodataframe
 
         return to_geodataframe(self)
@@ -139,7 +176,8 @@ class PrivateMap(Told):
     def plot(self, ax: Axes | None = None, *, step: int | None = None, category: Value | None = None) -> Axes:
         """Draw the map with matplotlib and return its axes; what noise alone may explain is grey and hatched.
 
-        Steps of time and categories are added up, unless a `step` (0 is the first) or a `category` is chosen.
+        Steps of time and categories are added up, unless a `step` (0 is the first) or a `category` is chosen; means and
+        people do not add up, so choose one. What no interval covers, such as people beyond `max_bins`, is told below.
         """
         from fedgroup.maps.pictures import plot
 
@@ -190,8 +228,25 @@ def told_of(private_map: Told) -> dict[str, Any]:
 
 def map_facts(made: PrivateMap) -> dict[str, Any]:
     """Return a map as JSON values, without its bins, which its question has."""
-    arrays = {name: [None if each != each else each for each in getattr(made, name).tolist()] for name in _ARRAYS}
-    return told_of(made) | arrays | noise_of(made)
+    return told_of(made) | {name: _json(getattr(made, name)) for name in _ARRAYS} | noise_of(made)
+
+
+def bins_of(made: PrivateMap) -> dict[str, Any]:
+    """Return what the bins of a map are, as JSON values: their shape, and the names of all that they are made of.
+
+    `starts` and `ends` of steps, and `categories`, are None where there are none.
+    """
+    times = {"starts": made.starts(), "ends": made.ends()} if made.query.every is not None else {}
+    told = {name: [None if at is None else at.isoformat() for at in times[name]] for name in times}
+    categories = None if made.query.by is None else made.categories()
+    bins = {"shape": list(made.shape), "names": made.names(), "starts": None, "ends": None}
+    return bins | told | {"by": None if made.query.by is None else made.query.by.attribute, "categories": categories}
+
+
+def truths_of(made: PrivateMap) -> dict[str, Any]:
+    """Return what a map can be compared with, for evaluation, as JSON values; nothing where it was not asked for."""
+    truths = {"true_values": made.true_values, "true_values_clipped": made.true_values_clipped}
+    return {name: _json(values) for name, values in truths.items() if values is not None}
 
 
 def noise_of(made: PrivateMap) -> dict[str, Any]:
@@ -208,6 +263,10 @@ def map_from(facts: Mapping[str, Any], query: RangeQuery, public_map: PublicMap,
     noise = {"half_width_all": facts["half_width_all"], "scales": dict(facts["scales"])}
     facts = noise | {"protection": facts.get("protection", "")} | arrays | told
     return PrivateMap(query=query, public_map=public_map, **facts)
+
+
+def _json(values: Array) -> list[Any]:
+    return [None if each != each else each for each in values.tolist()]
 
 
 def _time(microseconds: int) -> datetime | None:

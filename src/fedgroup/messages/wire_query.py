@@ -94,7 +94,7 @@ class WireRange:
                 return Grid(domain, *map(_whole, self.numbers))
             case "h3":
                 cells = Hexagons(_whole(self.numbers[0]), domain)
-                require(cells.expected <= 2 * MOST_WORDS, f"a live answer has at most {MOST_WORDS} numbers")
+                require(cells.expected <= 2 * MOST_WORDS, f"a live map has at most {MOST_WORDS} bins")
                 return cells
             case "districts":
                 rest = iter(self.polygons)
@@ -142,7 +142,7 @@ class WireQuery:
         plain = cls(query.kind, WireRange.of(query.range), query.epsilon.nano, *measured)
         cut: dict[str, Any] = {} if by is None else {"by": by.attribute, "values": list(by.values), "other": by.other}
         said = replace(plain, since=query.since, until=query.until, every=query.every, **cut)
-        require(query.bins * len(query.parts) <= MOST_WORDS, f"a live answer has at most {MOST_WORDS} numbers")
+        _require_few(query)
         return said
 
     @property
@@ -173,8 +173,14 @@ class WireQuery:
             self.every,
             None if self.by is None else Categories(self.by, tuple(self.values), self.other),
         )
-        require(query.bins * len(query.parts) <= MOST_WORDS, f"a live answer has at most {MOST_WORDS} numbers")
+        _require_few(query)
         return query
+
+
+def _require_few(query: RangeQuery) -> None:
+    """Refuse more bins than fit an answer; a mean takes two numbers a bin."""
+    most = MOST_WORDS // len(query.parts)
+    require(query.bins <= most, f"a live map of this kind has at most {most} bins, got {query.bins}")
 
 
 def _require_short(names: list[str]) -> None:

@@ -30,6 +30,7 @@ class Columns:
     time: str | None
     lonlat: bool
     subject: str | None = None
+    crs: str | None = None
 
     @property
     def taken(self) -> set[str]:

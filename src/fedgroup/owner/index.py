@@ -219,6 +219,7 @@ def _sorted(records: Records, position: Ints, *, public_map: PublicMap, snapshot
         lonlat=public_map.lonlat,
         domain=public_map.domain,
         listed=bool(records.listed),
+        crs=records.crs,
         snapshot=snapshot,
         subject=None if records.subject is None else moved(records.subject, position),
         texts={name: Texts(moved(each.codes, position), each.values) for name, each in records.texts.items()},

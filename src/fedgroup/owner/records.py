@@ -18,6 +18,7 @@ from fedgroup.owner.columns import choose_columns
 from fedgroup.owner.identity import Codes, OwnerIds, as_ids, enrol
 from fedgroup.owner.times import Times, as_times
 from fedgroup.space import Box
+from fedgroup.space.systems import name_of, require_system
 
 Floats = npt.NDArray[np.float64]
 
@@ -55,7 +56,8 @@ class Records:
     `listed` says whether the list was given, so that being in it is no secret that records tell.
     `subject` says which records of an owner are of one subject, such as a car or a person; the same id at two owners is
     two subjects. `texts` are columns of words that records can be told apart by.
-    `lonlat` and `domain` are public facts about the table: how x and y are to be read, and the agreed rectangle.
+    `lonlat`, `domain` and `crs` are public facts about the table: how x and y are to be read, the agreed rectangle, and
+    the name of the coordinate system that they are in, if it is a plane and known.
     The arrays are copied or frozen: a table does not change under a question.
     """
 
@@ -70,6 +72,7 @@ class Records:
     listed: bool | None = None
     subject: Any = None
     texts: Mapping[str, Any] = field(default_factory=dict)
+    crs: str | None = None
     code: Codes = field(init=False)
 
     def __post_init__(self, owner: Any) -> None:
@@ -111,7 +114,7 @@ class Records:
         """Return the records of a pandas or GeoPandas frame; columns are found by their usual names.
 
         A GeoPandas frame's CRS says what its points are: degrees are turned to WGS84, a projection is taken as a plane,
-        in its units. Points without a CRS are refused unless `planar` or `lonlat` is said.
+        in its units, and remembered as `crs`. Points without a CRS are refused unless `planar` or `lonlat` is said.
         """
         if not (hasattr(frame, "columns") and hasattr(frame, "iloc")):
             raise InvalidInput(f"Records.from_frame takes a pandas or GeoPandas frame, got {written(frame)}")
@@ -122,12 +125,14 @@ class Records:
         chosen = choose_columns(
             names, owner=owner, x=x, y=y, time=time, subject=subject, planar=planar, points=geometry
         )
+        crs = None
         if geometry is None:
             east, north = _plain(frame[chosen.x]), _plain(frame[chosen.y])
             degrees = chosen.lonlat if lonlat is None else yes_or_no(lonlat, name="lonlat")
         else:
             points, degrees = _read_crs(frame[geometry], planar=planar, lonlat=lonlat)
             east, north = _point_columns(points)
+            crs = None if degrees or points.crs is None else name_of(points.crs)
         others = [name for name in names if name not in chosen.taken and frame[name].dtype.kind in "iufb"]
         texts = [name for name in names if name not in chosen.taken and _holds_texts(frame[name])]
         return cls(
@@ -140,6 +145,7 @@ class Records:
             time=None if chosen.time is None else _plain_times(frame[chosen.time]),
             subject=None if chosen.subject is None else frame[chosen.subject].to_numpy(),
             texts={name: frame[name].astype(object).to_numpy() for name in texts},
+            crs=crs,
         )
 
     @classmethod
@@ -158,6 +164,7 @@ class Records:
         snapshot: str | None = None,
         subject: Codes | None = None,
         texts: Mapping[str, Texts] | None = None,
+        crs: str | None = None,
     ) -> Records:
         """Return a table of columns that another table or an index made: frozen, neither copied nor looked at again.
 
@@ -170,6 +177,7 @@ class Records:
             "lonlat": lonlat,
             "domain": domain,
             "listed": listed,
+            "crs": crs,
         }
         values |= {"subject": None if subject is None else _frozen(subject), "texts": texts or {}}
         for name, value in ({"time": None} | values | ({} if snapshot is None else {"snapshot": snapshot})).items():
@@ -248,6 +256,8 @@ class Records:
         if not (self.domain is None or isinstance(self.domain, Box)):
             raise InvalidInput(f"a domain is a Box, such as Box(0, 0, 20_000, 20_000), got {written(self.domain)}")
         yes_or_no(self.lonlat, name="lonlat")
+        if require_system(self.crs) is not None and self.lonlat:
+            raise InvalidInput("records in degrees are in WGS84; a coordinate system is named for a plane only")
 
     def _require_one_length(self) -> None:
         columns = {"x": self.x, "y": self.y, **self.attributes} | ({} if self.time is None else {"time": self.time})

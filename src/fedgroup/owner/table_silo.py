@@ -92,6 +92,7 @@ def _alone(records: Records, *, subjects: bool) -> Records:
         time=records.time,
         lonlat=records.lonlat,
         domain=records.domain,
+        crs=records.crs,
         listed=True,
         subject=records.subject if subjects else None,
         texts=records.texts,

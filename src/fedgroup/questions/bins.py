@@ -46,7 +46,12 @@ class Categories:
     @classmethod
     def said(cls, by: Any, *, other: bool = False) -> Categories:
         """Return the categories that were said as {"attribute": [values]}; a category "other" asks for the rest."""
-        if not isinstance(by, dict) or len(by) != 1:
+        if isinstance(by, dict) and len(by) > 1:
+            raise InvalidQuery(
+                f"a map is cut by one attribute, got {len(by)}: {', '.join(map(str, by))[:80]}; make one column of "
+                "them, or ask for a map of each"
+            )
+        if not isinstance(by, dict) or not by:
             raise InvalidQuery(f'categories are said as {{"attribute": ["one", "another"]}}, got {written(by)}')
         ((attribute, values),) = by.items()
         if is_list(values) and not isinstance(values, dict):
@@ -76,8 +81,13 @@ def as_length(every: Any) -> int:
     else:
         length = 0
     if length <= 0:
-        raise InvalidQuery(f"every is a length of time such as 15min, 1h, 1d or 1w, got {written(every)}")
+        nothing = ", and longer than 0" if isinstance(every, timedelta) or _is_zero(every) else ""
+        raise InvalidQuery(f"every is a length of time such as 15min, 1h, 1d or 1w{nothing}, got {written(every)}")
     return length
+
+
+def _is_zero(every: Any) -> bool:
+    return every == 0 or (isinstance(every, str) and _LENGTH.fullmatch(every.strip()) is not None)
 
 
 def steps_of(since: int | None, until: int | None, every: int | None) -> int:

@@ -20,7 +20,12 @@ from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Circle, Grid, MultiPolygon, Polygon, PublicMap, Range, Rectangle
 from fedgroup.space.places import Districts, Hexagons, Places, as_grid, require_degrees, require_on_map
 from fedgroup.space.ranges import range_from_geojson
-from fedgroup.space.shapes import as_districts, as_range
+from fedgroup.space.shapes import are_numbered, as_districts, as_range
+
+NUMBERED = (
+    "districts have no column or property 'name', so they are called by their numbers; say what has their names: "
+    "district_names='COLUMN', or --district-names COLUMN"
+)
 
 
 class Said(TypedDict, total=False):
@@ -83,6 +88,12 @@ def places_said(said: Mapping[str, Any], public_map: PublicMap) -> Places:
             return as_districts(places, public_map, said.get("district_names"))
         case _:
             return as_range(places, public_map)
+
+
+def naming_notes(said: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what to know about the names of places: districts without any are called by their numbers."""
+    given = said.get("districts")
+    return () if given is None or not are_numbered(given, said.get("district_names")) else (NUMBERED,)
 
 
 def require_known(said: Mapping[str, Any], kind: type, *, what: str = "a question") -> None:

@@ -29,7 +29,7 @@ def same_question(query: RangeQuery, method: str, public_map: PublicMap, *carrie
         query.until,
         None if query.measure is None else asdict(query.measure),
         method,
-        asdict(public_map),
+        {"domain": asdict(public_map.domain), "lonlat": public_map.lonlat},
         *carried,
     ]
     if query.every is not None or query.by is not None:

@@ -14,6 +14,9 @@ _WHOLE = 1e15
 """Below it, whole numbers are written out."""
 _ROUND_BYTES = 4
 
+UNCOVERED = "the interval does not cover that"
+"""How notes end that tell what an interval does not."""
+
 
 def question(query: RangeQuery) -> str:
     """Return the question in words, as ledgers show it."""

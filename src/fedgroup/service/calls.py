@@ -19,11 +19,13 @@ from fedgroup.questions.said import (
     MapSaid,
     Said,
     is_said,
+    naming_notes,
     places_said,
     question_of,
     require_known,
     said_places,
     said_range,
+    some_epsilon,
 )
 from fedgroup.questions.said_maps import map_said
 from fedgroup.service.problems import KEY, error_of
@@ -107,23 +109,36 @@ class Call:
             raise InvalidQuery("a question is made of finite numbers, texts and times") from None
 
 
-def question_call(kind: str, asked: Range, epsilon: float, details: AskDetails, *, dry_run: bool = False) -> Call:
+def map_of(federation: Mapping[str, Any]) -> PublicMap:
+    """Return the public map of a federation, as its service tells it."""
+    return PublicMap(Box(*federation["domain"]), federation["lonlat"])
+
+
+def question_call(
+    kind: str, asked: Range, epsilon: float | None, details: AskDetails, *, dry_run: bool = False
+) -> Call:
     """Return the request that asks a question."""
     require_known(details, AskDetails)
     said = {name: _plain(value) for name, value in details.items() if name != "key" and is_said(value)}
-    body = {"kind": kind, "epsilon": float(Epsilon.of(epsilon)), **said_range(asked), **said}
+    body = {"kind": kind, "epsilon": float(some_epsilon(epsilon)), **said_range(asked), **said}
     if dry_run:
         return Call("POST", "/v1/queries", body | {"dry_run": True})
     return Call("POST", "/v1/queries", body, {"Idempotency-Key": _required_key(details.get("key"))})
 
 
 def map_query(
-    kind: str, epsilon: float, details: MapAskDetails, federation: Mapping[str, Any]
+    kind: str, epsilon: float | None, details: MapAskDetails, federation: Mapping[str, Any]
 ) -> tuple[RangeQuery, PublicMap]:
     """Return the question about the bins of a map, and the map of the federation; what cannot be asked is not sent."""
     require_known(details, MapAskDetails, what="a map")
-    public_map = PublicMap(Box(*federation["domain"]), federation["lonlat"])
-    return question_of(kind, places_said(details, public_map), Epsilon.of(epsilon), details, public_map), public_map
+    public_map, price = map_of(federation), some_epsilon(epsilon)
+    return question_of(kind, places_said(details, public_map), price, details, public_map), public_map
+
+
+def map_made(found: Mapping[str, Any], query: RangeQuery, public_map: PublicMap, details: MapAskDetails) -> PrivateMap:
+    """Return the map that the service replied with, with its id there."""
+    notes = (*found.get("notes", ()), *naming_notes(details))
+    return map_from(found, query, public_map, id=found.get("id"), notes=notes)
 
 
 def map_call(query: RangeQuery, details: MapAskDetails, *, dry_run: bool = False) -> Call:
@@ -140,8 +155,8 @@ def map_call(query: RangeQuery, details: MapAskDetails, *, dry_run: bool = False
 
 def map_read(found: Mapping[str, Any]) -> PrivateMap:
     """Return the map that the service keeps, with the bins that were asked for."""
-    public_map = PublicMap(Box(*found["domain"]), found["lonlat"])
-    return map_from(found, map_said(found["kind"], found["request"], public_map), public_map)
+    public_map = map_of(found)
+    return map_from(found, map_said(found["kind"], found["request"], public_map), public_map, id=found.get("id"))
 
 
 def plan_call(epsilon: float | None, details: PlanDetails) -> Call:

@@ -18,7 +18,7 @@ from typing import Any, Unpack
 
 from fedgroup.errors import FedgroupError, InvalidInput
 from fedgroup.given import path_like
-from fedgroup.maps.private_map import PrivateMap, map_from
+from fedgroup.maps.private_map import PrivateMap
 from fedgroup.questions.answers import Answer, Expectation, answer_from, expectation_from
 from fedgroup.service.calls import (
     AskDetails,
@@ -26,6 +26,8 @@ from fedgroup.service.calls import (
     MapAskDetails,
     PlanDetails,
     map_call,
+    map_made,
+    map_of,
     map_query,
     map_read,
     plan_call,
@@ -35,6 +37,7 @@ from fedgroup.service.calls import (
     unreachable,
 )
 from fedgroup.space import Range
+from fedgroup.space.shapes import as_range
 
 try:
     import httpx
@@ -145,20 +148,22 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    def count(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
-        """Return how many records lie in a range."""
+    def count(self, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
+        """Return how many records lie in a range: one of ours, or a polygon of shapely, GeoJSON or GeoPandas."""
         return self.ask("count", asked, epsilon=epsilon, **details)
 
-    def people(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    def people(self, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return how many subjects have records in a range, each counted once."""
         return self.ask("people", asked, epsilon=epsilon, **details)
 
-    def map(self, *, kind: str = "count", epsilon: float, **details: Unpack[MapAskDetails]) -> PrivateMap:
+    def map(self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[MapAskDetails]) -> PrivateMap:
         """Return counts, people, sums or means of many bins at once; one epsilon pays for the whole map."""
         query, public_map = map_query(kind, epsilon, details, self.federation())
-        return map_from(self._call(map_call(query, details)), query, public_map)
+        return map_made(self._call(map_call(query, details)), query, public_map, details)
 
-    def expect_map(self, *, kind: str = "count", epsilon: float, **details: Unpack[MapAskDetails]) -> Expectation:
+    def expect_map(
+        self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[MapAskDetails]
+    ) -> Expectation:
         """Return what every bin of a map would be like; nothing is spent."""
         query, _ = map_query(kind, epsilon, details, self.federation())
         return expectation_from(self._call(map_call(query, details, dry_run=True)))
@@ -172,21 +177,24 @@ class Client:
         """Return a map that was asked for before."""
         return map_read(self._call(Call("GET", f"/v1/maps/{question_id}")))
 
-    def sum(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    def sum(self, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return the sum of an attribute over the records in a range."""
         return self.ask("sum", asked, epsilon=epsilon, **details)
 
-    def avg(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    def avg(self, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return the mean of an attribute over the records in a range."""
         return self.ask("avg", asked, epsilon=epsilon, **details)
 
-    def ask(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    def ask(self, kind: str, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return the answer to a question; `calls.Details` lists what can be said about it."""
-        return answer_from(self._call(question_call(kind, asked, epsilon, details)))
+        about = self._range(asked)
+        return answer_from(self._call(question_call(kind, about, epsilon, details)), range=about)
 
-    def expect(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Expectation:
+    def expect(
+        self, kind: str, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]
+    ) -> Expectation:
         """Return what an answer would be like; nothing is spent."""
-        return expectation_from(self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
+        return expectation_from(self._call(question_call(kind, self._range(asked), epsilon, details, dry_run=True)))
 
     def budget(self) -> dict[str, Any]:
         """Return the user's allowance, what was spent of it and what is left."""
@@ -225,6 +233,10 @@ class Client:
         """
         return self._call(plan_call(epsilon, details))
 
+    def _range(self, asked: Any) -> Range:
+        """Return the range asked about; what others made is brought to the federation's map, which is looked up."""
+        return asked if isinstance(asked, Range) else as_range(asked, map_of(self.federation()))
+
     def _call(self, call: Call) -> dict[str, Any]:
         attempts, content, headers = _Attempts(call), call.content(), call.sent_headers()
         while True:
@@ -259,20 +271,24 @@ class AsyncClient:
         """Close the connections."""
         await self._http.aclose()
 
-    async def count(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
-        """Return how many records lie in a range."""
+    async def count(self, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
+        """Return how many records lie in a range: one of ours, or a polygon of shapely, GeoJSON or GeoPandas."""
         return await self.ask("count", asked, epsilon=epsilon, **details)
 
-    async def people(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    async def people(self, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return how many subjects have records in a range, each counted once."""
         return await self.ask("people", asked, epsilon=epsilon, **details)
 
-    async def map(self, *, kind: str = "count", epsilon: float, **details: Unpack[MapAskDetails]) -> PrivateMap:
+    async def map(
+        self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[MapAskDetails]
+    ) -> PrivateMap:
         """Return counts, people, sums or means of many bins at once; one epsilon pays for the whole map."""
         query, public_map = map_query(kind, epsilon, details, await self.federation())
-        return map_from(await self._call(map_call(query, details)), query, public_map)
+        return map_made(await self._call(map_call(query, details)), query, public_map, details)
 
-    async def expect_map(self, *, kind: str = "count", epsilon: float, **details: Unpack[MapAskDetails]) -> Expectation:
+    async def expect_map(
+        self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[MapAskDetails]
+    ) -> Expectation:
         """Return what every bin of a map would be like; nothing is spent."""
         query, _ = map_query(kind, epsilon, details, await self.federation())
         return expectation_from(await self._call(map_call(query, details, dry_run=True)))
@@ -286,21 +302,27 @@ class AsyncClient:
         """Return a map that was asked for before."""
         return map_read(await self._call(Call("GET", f"/v1/maps/{question_id}")))
 
-    async def sum(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    async def sum(self, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return the sum of an attribute over the records in a range."""
         return await self.ask("sum", asked, epsilon=epsilon, **details)
 
-    async def avg(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    async def avg(self, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return the mean of an attribute over the records in a range."""
         return await self.ask("avg", asked, epsilon=epsilon, **details)
 
-    async def ask(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    async def ask(
+        self, kind: str, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]
+    ) -> Answer:
         """Return the answer to a question; `calls.Details` lists what can be said about it."""
-        return answer_from(await self._call(question_call(kind, asked, epsilon, details)))
+        about = await self._range(asked)
+        return answer_from(await self._call(question_call(kind, about, epsilon, details)), range=about)
 
-    async def expect(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Expectation:
+    async def expect(
+        self, kind: str, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]
+    ) -> Expectation:
         """Return what an answer would be like; nothing is spent."""
-        return expectation_from(await self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
+        about = await self._range(asked)
+        return expectation_from(await self._call(question_call(kind, about, epsilon, details, dry_run=True)))
 
     async def budget(self) -> dict[str, Any]:
         """Return the user's allowance, what was spent of it and what is left."""
@@ -338,6 +360,10 @@ class AsyncClient:
         Every owner, and the operator's allowance, is charged `epsilon`.
         """
         return await self._call(plan_call(epsilon, details))
+
+    async def _range(self, asked: Any) -> Range:
+        """Return the range asked about; what others made is brought to the federation's map, which is looked up."""
+        return asked if isinstance(asked, Range) else as_range(asked, map_of(await self.federation()))
 
     async def _call(self, call: Call) -> dict[str, Any]:
         attempts, content, headers = _Attempts(call), call.content(), call.sent_headers()

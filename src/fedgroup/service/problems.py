@@ -87,7 +87,7 @@ def problem_of(error: Exception, **facts: Any) -> Problem:
         case TooFewHeard():
             told = {"heard": error.heard, "needed": error.needed, "refused": error.refused, "spent": error.spent}
             told |= {} if error.known_left is None else {"known_left": error.known_left}
-            later = None if error.spent else HEARD_SECONDS
+            later = None if error.spent or error.lasting else HEARD_SECONDS
             return Problem("too-few-heard", str(error), retry_after=later, **told, **facts)
         case TooFewHere():
             told = {"here": error.here, "known": error.known, "needed": error.needed}

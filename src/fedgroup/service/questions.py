@@ -14,7 +14,7 @@ from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.question import LiveQuestion, Released, facts_of
 from fedgroup.live.settings import LiveSettings
-from fedgroup.maps.private_map import PrivateMap
+from fedgroup.maps.private_map import PrivateMap, bins_of
 from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.questions.answers import Expectation
 from fedgroup.questions.methods import Method, chosen
@@ -34,6 +34,7 @@ from fedgroup.service.requests import (
     range_query,
     require_noise,
 )
+from fedgroup.space import PublicMap
 from fedgroup.storage.provider_state import ProviderState, Question, User
 from fedgroup.transport.topics import PROVIDER
 
@@ -72,12 +73,12 @@ _FOR_ALL = (None, AUTHORITY, PROVIDER)
 """What all owners, and the provider, are believed by: the list of revocations, the authority, and its certificate."""
 
 
-def result_of(released: Released) -> Result:
+def result_of(released: Released, public_map: PublicMap) -> Result:
     """Return what came of a question as it is kept; a map tells what its bins are."""
+    facts = facts_of(released) | {"lonlat": public_map.lonlat}
     if not isinstance(released, PrivateMap):
-        return facts_of(released)
-    known = {"kind": released.kind, "shape": list(released.shape), "lonlat": released.public_map.lonlat}
-    return facts_of(released) | known | {"domain": list(released.public_map.domain.sides)}
+        return facts
+    return facts | {"kind": released.kind, "domain": list(public_map.domain.sides)} | bins_of(released)
 
 
 class Questions:
@@ -165,7 +166,7 @@ class Questions:
 
     def _work_on(self, live: LiveQuestion, quorum: Quorum, *, fresh: bool) -> Work:
         """Return what is to be done for a question: look for its answer, or ask the owners."""
-        method, query = live.method.name, live.query
+        method, query, public_map = live.method.name, live.query, self._provider.settings.public_map
 
         async def there_already() -> Result | None:
             """Return the answer to the same question, whoever asked it, while nobody's data changed."""
@@ -175,7 +176,7 @@ class Questions:
                 self._require_ready(live.method, quorum)  # owners may have left meanwhile
                 return None
             self._metrics.count_question(method, "stored", time.perf_counter() - started)
-            return result_of(answer)
+            return result_of(answer, public_map)
 
         async def asked(question: Question) -> Result:
             """Ask the owners; a group that falls silent is asked once more only if that is paid for too."""
@@ -187,7 +188,7 @@ class Questions:
                     may_rerun=lambda: self._state.spend_more(question, query.epsilon),
                 )
                 outcome = "answered"
-                return result_of(answer)
+                return result_of(answer, public_map)
             finally:
                 self._metrics.count_question(method, outcome, time.perf_counter() - started)
 

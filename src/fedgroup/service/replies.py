@@ -23,9 +23,10 @@ class _Shown(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerShown(PrivateAnswer):
-    """An answer, with the id of its question."""
+    """An answer, with the id of its question; `lonlat` tells whether its range is in degrees."""
 
     id: str
+    lonlat: bool = False
 
     @classmethod
     def of(cls, question: Question) -> AnswerShown:
@@ -37,7 +38,9 @@ class AnswerShown(PrivateAnswer):
 class MapShown(Told):
     """A map, with the id of its question: a value and an interval for every bin, null where there is no mean.
 
-    The bin of a place, a step of time and a category is its position in `shape`, the places first.
+    The bin of a place, a step of time and a category is its position in `shape`, the places first. `names` are those of
+    the places, `starts` and `ends` those of the steps, `categories` values of the attribute `by`; null where there are
+    none, and of maps that were kept before they were told.
     """
 
     id: str
@@ -46,12 +49,17 @@ class MapShown(Told):
     shape: list[int]
     domain: list[float]
     lonlat: bool
-    values: list[float | None]
-    low: list[float | None]
-    high: list[float | None]
+    values: list[int | float | None]
+    low: list[int | float | None]
+    high: list[int | float | None]
     half_width_all: float | None
     scales: dict[str, float]
     protection: str = ""
+    names: list[str] | None = None
+    starts: list[str | None] | None = None
+    ends: list[str | None] | None = None
+    by: str | None = None
+    categories: list[str | float] | None = None
 
     @classmethod
     def of(cls, question: Question) -> MapShown:
@@ -97,7 +105,7 @@ class QuestionShown(_Shown):
 
 
 class MapOnRecord(_Shown):
-    """A map that was asked for, without its values; `request` is without districts."""
+    """A map that was asked for, without its values; `request` has the names of districts, not their shapes."""
 
     id: str
     at: str

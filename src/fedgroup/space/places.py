@@ -33,6 +33,7 @@ _MOST_NEIGHBOURS = 400_000
 _MOST_WORK = 2_000_000
 """Points of one district times those of another, over all pairs that seem to overlap: some seconds at the worst."""
 _INTERIORS_MEET = "T********"  # as a DE-9IM pattern
+SWAPPED = "; are its coordinates swapped? longitude, or x, comes first"
 _SLIVER = 1e-9
 """Borders that were rounded overlap by so little of a district's area; a record there is in the first of them."""
 
@@ -265,13 +266,16 @@ def as_grid(given: Any, domain: Box) -> Grid:
     return Grid(domain, *pair)
 
 
-def _require_reachable(name: str, shape: Range, public_map: PublicMap) -> None:
+def _require_reachable(name: str, shape: Polygon | MultiPolygon, public_map: PublicMap) -> None:
     try:
         public_map.require_reachable(shape)
     except InvalidQuery:
+        west, south, east, north = shape.shape.bounds
+        turned = shapely.box(south, west, north, east)
+        swapped = SWAPPED if turned.intersects(shapely.box(*public_map.domain.sides)) else "; leave it out"
         raise InvalidQuery(
-            f"the district {written(name)} lies outside the domain {public_map.domain.written}; leave it out; "
-            "nothing was spent"
+            f"the district {written(name)} lies outside the domain {public_map.domain.written}{swapped}; nothing was "
+            "spent"
         ) from None
 
 

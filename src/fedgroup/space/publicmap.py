@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from fedgroup.given import written, yes_or_no
 from fedgroup.space import geodesy
 from fedgroup.space.box import Box, Grid
 from fedgroup.space.ranges import Circle, MultiPolygon, Polygon, Range, Rectangle
+from fedgroup.space.systems import require_system
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -26,17 +27,21 @@ class PublicMap:
     """The public rectangle that all parties agreed on before any record was seen.
 
     With `lonlat`, places are degrees on WGS84 and radii metres; a domain across the antimeridian is written with an
-    east side above 180 (177,-20,182,-15), and longitudes are read modulo 360.
+    east side above 180 (177,-20,182,-15), and longitudes are read modulo 360. `crs` names the system of a plane, where
+    it is known: shapes that tell another are brought to it. Two maps are the same whether or not they know its name.
     """
 
     domain: Box
     lonlat: bool = False
+    crs: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Box):
             example = "fg.Box(0, 0, 20_000, 20_000)"
             raise InvalidInput(f"a domain is a Box, such as {example}, got {written(self.domain)}")
         yes_or_no(self.lonlat, name="lonlat")
+        if require_system(self.crs) is not None and self.lonlat:
+            raise InvalidInput("a map in degrees is in WGS84; a coordinate system is named for a plane only")
         west, south, east, north = self.domain.sides
         if self.lonlat and not (-360 <= west < east <= 540 and east - west <= 360 and -90 <= south < north <= 90):
             raise InvalidInput(

@@ -2,7 +2,8 @@
 
 A shape is one of shapely's, GeoJSON, a GeoPandas frame, or anything with `__geo_interface__`. What tells its coordinate
 system (a frame, the old `crs` of GeoJSON) is brought to the map's, or refused with what to do; other shapes are read as
-the map's own coordinates: degrees of longitude and latitude, or x and y on its plane.
+the map's own coordinates: degrees of longitude and latitude, or x and y on its plane. A plane whose system nobody told
+(`PublicMap.crs`) takes projected shapes as they are.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import shapely
 from fedgroup.errors import InvalidQuery
 from fedgroup.given import is_list, written
 from fedgroup.space.geodesy import places_around
-from fedgroup.space.places import Districts
+from fedgroup.space.places import SWAPPED, Districts
 from fedgroup.space.publicmap import PublicMap
 from fedgroup.space.ranges import Circle, MultiPolygon, Polygon, Range, Rectangle, range_from_mapping
+from fedgroup.space.systems import WGS84, moved, name_of, short
 
-WGS84 = "EPSG:4326"
 _ROUND = 64
 """A circle is drawn with so many corners."""
 
@@ -28,8 +29,12 @@ _KINDS = (
     "got {}"
 )
 _NO_CRS = (
-    "the frame does not tell its coordinate system, and this federation is in degrees; say what it is, such as "
+    "the frame does not tell its coordinate system, and this federation is in {}; say what it is, such as "
     "frame.set_crs('EPSG:4326') for longitude and latitude"
+)
+_LIKE_DEGREES = (
+    "this federation is in {}, and the shape looks like degrees; give it in that system, or in a frame that tells its "
+    "own"
 )
 _DEGREES = (
     "the {} is in degrees ({}), and this federation is on a plane; bring it to that plane, as frame.to_crs(...) does, "
@@ -49,7 +54,7 @@ def as_range(given: Any, public_map: PublicMap) -> Range:
         shapes = list(_on_map(given.geometry, public_map))
         if len(shapes) != 1:
             raise InvalidQuery(f"a range is one row of a frame, got {len(shapes)}; take one, or dissolve them")
-        return _polygon(shapes[0], public_map)
+        return _row(shapes[0], 0, public_map)
     return _polygon(getattr(given, "geometry", given) if _is_row(given) else given, public_map)
 
 
@@ -57,7 +62,7 @@ def as_ranges(given: Any, public_map: PublicMap) -> Any:
     """Return the rows of a GeoPandas frame as ranges; anything else as it is."""
     if not _is_frame(given):
         return given
-    return [_polygon(shape, public_map) for shape in _on_map(given.geometry, public_map)]
+    return [_row(shape, at, public_map) for at, shape in enumerate(_on_map(given.geometry, public_map))]
 
 
 def as_districts(given: Any, public_map: PublicMap, names: Any = None) -> Districts:
@@ -69,10 +74,12 @@ def as_districts(given: Any, public_map: PublicMap, names: Any = None) -> Distri
     if isinstance(given, Districts):
         return given
     named: Iterable[tuple[Any, Any]]
+    system = None
     if _is_frame(given):
         named = zip(_names_of(given, names), _on_map(given.geometry, public_map), strict=True)
     elif isinstance(given, Mapping) and given.get("type") == "FeatureCollection":
-        named = _named_features(given, public_map, names)
+        system = _told_system(given, public_map)
+        named = _named_features(given, names)
     elif isinstance(given, Mapping) and names is None:
         named = given.items()
     else:
@@ -80,8 +87,20 @@ def as_districts(given: Any, public_map: PublicMap, names: Any = None) -> Distri
             "districts are polygons by their names: a dict, a GeoJSON collection or a GeoPandas frame, "
             f"got {written(given)}"
         )
-    listed = [(str(name), _district(str(name), shape, public_map)) for name, shape in named]
+    listed = [(str(name), _district(str(name), shape, public_map, system)) for name, shape in named]
     return Districts(tuple(name for name, _ in listed), tuple(shape for _, shape in listed))
+
+
+def are_numbered(given: Any, names: Any = None) -> bool:
+    """Tell whether districts are called by their numbers, as nothing that was given has their names."""
+    if names is not None or isinstance(given, Districts):
+        return False
+    if _is_frame(given):
+        return "name" not in getattr(given, "columns", ()) and not all(isinstance(each, str) for each in given.index)
+    if not isinstance(given, Mapping) or given.get("type") != "FeatureCollection":
+        return False
+    unnamed = (each for each in given["features"] if "name" not in (each.get("properties") or {}))
+    return any(str(each.get("id", 0)).isdigit() for each in unnamed)
 
 
 def drawn(asked: Range, *, lonlat: bool) -> shapely.Geometry:
@@ -114,39 +133,56 @@ def _is_row(given: Any) -> bool:
 
 def _on_map(series: Any, public_map: PublicMap) -> Iterable[Any]:
     """Return the shapes of a series in the map's coordinates."""
-    crs = series.crs
-    if not public_map.lonlat:
+    crs, system = series.crs, WGS84 if public_map.lonlat else public_map.crs
+    if system is None:
         if crs is not None and crs.is_geographic:
-            raise InvalidQuery(_DEGREES.format("frame", crs.to_string()[:40]))
+            raise InvalidQuery(_DEGREES.format("frame", short(name_of(crs))))
         return list(series)
     if crs is None:
-        raise InvalidQuery(_NO_CRS)
+        raise InvalidQuery(_NO_CRS.format("degrees" if public_map.lonlat else short(system)))
     try:
-        return list(series.to_crs(WGS84))
+        return list(series.to_crs(system))
     except (RuntimeError, ValueError):
-        raise InvalidQuery(f"the frame's coordinates cannot be turned to {WGS84}; is its CRS right?") from None
+        raise InvalidQuery(f"the frame's coordinates cannot be turned to {short(system)}; is its CRS right?") from None
 
 
-def _polygon(given: Any, public_map: PublicMap) -> Polygon | MultiPolygon:
-    """Return a bare shape as a range."""
+def _row(shape: Any, at: int, public_map: PublicMap) -> Polygon | MultiPolygon:
+    if shape is None:
+        raise InvalidQuery(f"row {at} of the frame has no geometry; leave it out")
+    return _polygon(shape, public_map)
+
+
+def _polygon(given: Any, public_map: PublicMap, *, system: str | None = None) -> Polygon | MultiPolygon:
+    """Return a bare shape as a range; one that is told to be in another `system` is brought to the map's."""
     mapping = given if isinstance(given, Mapping) else getattr(given, "__geo_interface__", None)
     if not isinstance(mapping, Mapping) or getattr(given, "is_empty", False) is True:
         raise InvalidQuery(_KINDS.format("an empty shape" if isinstance(mapping, Mapping) else written(given)))
-    _require_crs(mapping, public_map)
+    system = _told_system(mapping, public_map) or system
     found = range_from_mapping(mapping)
+    if system is not None and public_map.crs is not None:
+        found = range_from_mapping(geometry_of(moved([found.shape], system, public_map.crs)[0]))
     west, south, east, north = found.shape.bounds
+    far = not shapely.box(*public_map.domain.sides).intersects(shapely.box(west, south, east, north))
+    if public_map.crs is not None and far and -180 <= west < east <= 180 and -90 <= south < north <= 90:
+        raise InvalidQuery(_LIKE_DEGREES.format(short(public_map.crs)))
     if public_map.lonlat and not (-360 <= west <= east <= 540 and -90 <= south <= north <= 90):
-        raise InvalidQuery(_NOT_DEGREES.format(*(written(side) for side in (west, east, south, north))))
+        told = _NOT_DEGREES.format(*(written(side) for side in (west, east, south, north)))
+        raise InvalidQuery(told + (SWAPPED if -360 <= south <= north <= 540 and -90 <= west <= east <= 90 else ""))
     return found
 
 
-def _require_crs(mapping: Mapping[str, Any], public_map: PublicMap) -> None:
-    """Refuse GeoJSON that tells another coordinate system than the map's, as it could before it had only degrees."""
+def _told_system(mapping: Mapping[str, Any], public_map: PublicMap) -> str | None:
+    """Return the system that GeoJSON tells, as it could before it had only degrees, to be brought to the map's plane.
+
+    Where that cannot be done, another than the map's is refused.
+    """
     crs = mapping.get("crs")
     if not isinstance(crs, Mapping):
-        return
+        return None
     told = crs.get("properties")
     name = str(told.get("name", "")) if isinstance(told, Mapping) else ""
+    if public_map.crs is not None and name:
+        return name
     degrees = name.endswith(("CRS84", ":4326"))
     if degrees and not public_map.lonlat:
         raise InvalidQuery(_DEGREES.format("GeoJSON", name[:40]))
@@ -154,9 +190,10 @@ def _require_crs(mapping: Mapping[str, Any], public_map: PublicMap) -> None:
         raise InvalidQuery(
             f"this federation is in degrees, and the GeoJSON is in {written(name)}; write it in longitude and latitude"
         )
+    return None
 
 
-def _district(name: str, given: Any, public_map: PublicMap) -> Polygon | MultiPolygon:
+def _district(name: str, given: Any, public_map: PublicMap, system: str | None) -> Polygon | MultiPolygon:
     match given:
         case Rectangle(west, south, east, north):
             return Polygon([(west, south), (east, south), (east, north), (west, north)])
@@ -164,11 +201,13 @@ def _district(name: str, given: Any, public_map: PublicMap) -> Polygon | MultiPo
             return given
         case Circle():
             raise InvalidQuery(f"the district {written(name)} is a circle; districts are polygons")
+        case None | {"geometry": None}:
+            raise InvalidQuery(f"the district {written(name)} has no geometry; leave it out")
     try:
-        found = as_range(given, public_map)
+        found = _polygon(given, public_map, system=system) if system is not None else as_range(given, public_map)
     except InvalidQuery as error:
         raise InvalidQuery(f"the district {written(name)} cannot be used: {error}") from None
-    return _district(name, found, public_map)
+    return _district(name, found, public_map, None)
 
 
 def _names_of(frame: Any, names: Any) -> Sequence[Any]:
@@ -182,10 +221,7 @@ def _names_of(frame: Any, names: Any) -> Sequence[Any]:
     return _as_many(names, len(frame))
 
 
-def _named_features(
-    collection: Mapping[str, Any], public_map: PublicMap, names: Any
-) -> Iterable[tuple[Any, Mapping[str, Any]]]:
-    _require_crs(collection, public_map)
+def _named_features(collection: Mapping[str, Any], names: Any) -> Iterable[tuple[Any, Mapping[str, Any]]]:
     features = collection.get("features")
     if not is_list(features) or not all(isinstance(each, Mapping) and "geometry" in each for each in features or ()):
         raise InvalidQuery("a GeoJSON collection of districts has a list of features with geometries")

@@ -186,7 +186,7 @@ class ProviderState:
         return self._latest(f"{_QUESTION} WHERE user = ? AND request NOT LIKE '{_MAP}'", user, most)
 
     def maps_of(self, user: str, *, most: int = 100) -> list[Question]:
-        """Return the latest maps that a user asked for, the newest first, without their districts and values."""
+        """Return the latest maps that a user asked for, the newest first, without values, districts by name."""
         return self._latest(f"{_SHORT_MAP} WHERE user = ? AND request LIKE '{_MAP}'", user, most)
 
     def map_on_record(self, question_id: str) -> Question | None:
@@ -305,7 +305,16 @@ class ProviderState:
 
 _USER = "SELECT name, role, per_minute, allowance, spent, token LIKE 'removed %' FROM users"
 _QUESTION = "SELECT id, user, at, request, nano, state, answer FROM questions"
-_SHORT_MAP = "SELECT id, user, at, json_remove(request, '$.map.districts'), nano, state, NULL FROM questions"
+_NAMES = (
+    "(SELECT json_group_array(json_extract(value, '$.properties.name')) "
+    "FROM json_each(request, '$.map.districts.features'))"
+)
+_SHORT_REQUEST = (
+    "CASE WHEN json_type(request, '$.map.districts') IS NULL THEN request "
+    f"ELSE json_set(request, '$.map.districts', json({_NAMES})) END"
+)
+_SHORT_MAP = f"SELECT id, user, at, {_SHORT_REQUEST}, nano, state, NULL FROM questions"  # noqa: S608  all our own
+"""A map on record with the names of its districts in place of their shapes, which are long."""
 _BARE_MAP = "SELECT id, user, at, '{}', nano, state, NULL FROM questions"
 _MAP = '{"map":%'
 """What the request of a map begins with."""

@@ -33,6 +33,9 @@ WIDE_MEAN = (
     "the interval is wide: the noisy count is {count:.0f}, and noise alone moves a count by up to {half:.0f}; "
     "ask about a larger range, or with a larger epsilon"
 )
+NO_MEANS = (
+    "{hidden} of {bins} bins have no mean: noise hides how many records they have; take fewer bins, or a larger epsilon"
+)
 
 Interval = tuple[float, float]
 Floats = npt.NDArray[Any]
@@ -130,6 +133,8 @@ def map_answer(
     the confidence 0.95^(1/bins).
     """
     values, low, high, half = (_means if query.kind == "avg" else _sums)(query, totals)
+    hidden = int(np.isnan(values).sum())
+    no_means = (NO_MEANS.format(hidden=hidden, bins=query.bins),) if hidden and totals.noises else ()
     return PrivateMap(
         query=query,
         public_map=public_map,
@@ -140,7 +145,7 @@ def map_answer(
         scales={part: float(scale) for part, scale in totals.scales.items()},
         confidence=CONFIDENCE,
         charged=charged,
-        notes=(*notes, *weak_notes(query.epsilon)),
+        notes=(*notes, *no_means, *weak_notes(query.epsilon)),
         **method,
         **told,
     )
@@ -151,7 +156,8 @@ def _sums(query: RangeQuery, totals: NoisyTotals) -> tuple[Floats, Floats, Float
     part = query.parts[0]
     step = float(_step(query.measure)) if part == "sum" else 1
     law, values = law_of(totals, part), np.asarray(totals.parts[part]) * step
-    half, together = (law.half_width(confidence) * step for confidence in (CONFIDENCE, CONFIDENCE ** (1 / query.bins)))
+    confidences = (CONFIDENCE, CONFIDENCE ** (1 / query.bins))
+    half, together = (_whole(law.half_width(confidence)) * step for confidence in confidences)
     return values, values - half, values + half, together
 
 
@@ -212,7 +218,8 @@ def _read_average(query: RangeQuery, totals: _One) -> Reading:
     counts = totals.interval("count", each)
     notes = (*_small_count_notes(totals.parts["count"], counts), *weak_notes(query.epsilon))
     if totals.parts["count"] <= 0:
-        return Reading(None, bounds, notes)
+        # without noise there is no mean of nothing; with it, any may be right
+        return Reading(None, bounds if totals.of.noises else (math.nan, math.nan), notes)
     mean = float(Fraction(totals.parts["sum"]) * step / Fraction(totals.parts["count"]))
     return Reading(_cut(mean, bounds), _quotients(sums, counts, bounds), notes)
 
@@ -226,10 +233,16 @@ def _small_count_notes(count: float, interval: Interval) -> tuple[str, ...]:
 
 
 def _quotients(sums: tuple[float, ...], counts: Interval, bounds: Interval) -> Interval:
-    """Return the range of sum / count, cut to the values a mean can take; a true mean has a count of 1 or more."""
+    """Return the range of sum / count, cut to the values a mean can take; a true mean has a count of 1 or more.
+
+    Where none of it is a value that a mean can take, noise was larger than an interval allows for, and all are left.
+    """
     low, high = max(1.0, counts[0]), max(1.0, counts[1])
     corners = [end / count for end in sums for count in (low, high)]
-    return _cut(min(corners), bounds), _cut(max(corners), bounds)
+    least, most = min(corners), max(corners)
+    if least < most and (most <= bounds[0] or least >= bounds[1]):
+        return bounds
+    return _cut(least, bounds), _cut(most, bounds)
 
 
 def _cut(value: float, bounds: Interval) -> float:
@@ -238,6 +251,11 @@ def _cut(value: float, bounds: Interval) -> float:
 
 def _step(measure: Measure | None) -> Fraction:
     return Fraction(1) if measure is None else measure.step
+
+
+def _whole(number: float) -> float:
+    """Return a number as an int where it is one: counts that noise moved by whole numbers stay whole."""
+    return int(number) if float(number).is_integer() else number
 
 
 def _number(units: float, step: Fraction) -> float:
