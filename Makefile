@@ -24,11 +24,12 @@ $(VENV)/.base: $(VENV)/.created pyproject.toml
 	@touch $@
 
 $(VENV)/.everything: $(VENV)/.created pyproject.toml
-	$(PIP) --editable '.[frames,opendp,cluster,live,serve,silos,page]' --group dev
+	$(PIP) --editable '.[frames,maps,opendp,cluster,live,serve,silos,page]' --group dev
 	@touch $@ $(VENV)/.base
 
 docs: build  ## draw the README's pictures and write the command reference anew
 	$(BIN)/fedgroup demo --out docs/images > /dev/null
+	$(BIN)/python scripts/heat_map.py docs/images
 	$(BIN)/python -m fedgroup.cli.reference > docs/reference/cli.md
 
 site: build  ## docs/ as a site in build/site; fails on a link that leads nowhere

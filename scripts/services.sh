@@ -1,6 +1,6 @@
 #!/bin/sh
 # The programs that tests start beside Python: PostgreSQL with PostGIS, mosquitto, nats-server, Chromium,
-# and systemd-analyze, which reads the shipped units.
+# systemd-analyze, which reads the shipped units, and GDAL's ogrinfo, which reads maps.
 #
 # When all are there, it says nothing. Root on Debian installs what is missing; no service is started, now or at boot:
 # tests start their own, in folders and on ports of their own. Anywhere else it lists what is missing and stops.
@@ -29,6 +29,7 @@ has mosquitto || has_file /usr/sbin/mosquitto || missing="$missing mosquitto"
 has nats-server || missing="$missing nats-server"
 has chromium || has chromium-browser || has google-chrome || missing="$missing chromium"
 has systemd-analyze || missing="$missing systemd"
+has ogrinfo || missing="$missing gdal-bin"
 [ -z "$missing" ] && exit 0
 
 if [ "$(id -u)" != 0 ] || [ ! -e /etc/debian_version ] || ! has apt-get; then

@@ -11,6 +11,7 @@ import pytest
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, ProtocolViolation
 from fedgroup.messages import NoisyVectors, Partition
+from fedgroup.messages.wire_query import WireQuery, WireRange
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.questions.words import question
 from fedgroup.space import Box, Circle, Grid, Rectangle
@@ -82,3 +83,16 @@ def test_ledgers_show_where_and_how_much_to_the_last_digit() -> None:
     assert question(replace(near, range=CIRCLE)) == "count within 1 of 0,0"
     fares = RangeQuery("sum", CIRCLE, Epsilon.of(1), measure=Measure("fare", 1234567.25, resolution=0.25))
     assert "cut to 0..1234567.25 in steps of 0.25" in question(fares)
+
+
+def test_hexagons_beyond_a_live_answer_are_refused_without_listing_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedgroup.space.places._cells_of", lambda *_: pytest.fail("cells were listed"))
+    country = Box(-10, 40, 10, 55)
+    with pytest.raises(ProtocolViolation, match="at most 65536 numbers"):
+        WireQuery("count", WireRange("h3", [7.0]), 1).read(country)
+
+
+@pytest.mark.parametrize("time", [{"since": 1 << 62}, {"until": -(1 << 63)}, {"every": 1 << 70}])
+def test_times_whose_differences_leave_64_bits_are_refused(time: dict[str, int]) -> None:
+    with pytest.raises(ProtocolViolation, match="a time lies within"):
+        WireQuery("count", WireRange("circle", [1.0, 1.0, 1.0]), 1, **time)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fedgroup.errors import TooFewHeard as TooFewHeard
     from fedgroup.errors import TooFewHere as TooFewHere
     from fedgroup.federation import Federation as Federation
+    from fedgroup.maps.files import load_map as load_map
     from fedgroup.maps.private_map import PrivateMap as PrivateMap
     from fedgroup.owner.records import Records as Records
     from fedgroup.privacy.noise import FloatingPointLaplace as FloatingPointLaplace
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from fedgroup.space import MultiPolygon as MultiPolygon
     from fedgroup.space import Polygon as Polygon
     from fedgroup.space import Rectangle as Rectangle
+    from fedgroup.space.places import Districts as Districts
+    from fedgroup.space.places import Hexagons as Hexagons
     from fedgroup.storage.sqlite import SQLiteLedger as SQLiteLedger
 
 __version__ = "0.1.0"
@@ -52,10 +55,12 @@ _HOME = {
     "BudgetExhausted": "fedgroup.errors",
     "Circle": "fedgroup.space",
     "ComparisonsExhausted": "fedgroup.errors",
+    "Districts": "fedgroup.space.places",
     "Federation": "fedgroup.federation",
     "FedgroupError": "fedgroup.errors",
     "FloatingPointLaplace": "fedgroup.privacy.noise",
     "Grid": "fedgroup.space",
+    "Hexagons": "fedgroup.space.places",
     "InvalidInput": "fedgroup.errors",
     "InvalidQuery": "fedgroup.errors",
     "LedgerUnavailable": "fedgroup.errors",
@@ -75,6 +80,7 @@ _HOME = {
     "TooFewHere": "fedgroup.errors",
     "aconnect": "fedgroup.service.client",
     "connect": "fedgroup.service.client",
+    "load_map": "fedgroup.maps.files",
     "read": "fedgroup.data.files",
     "synthesize": "fedgroup.data.synthetic",
 }

@@ -191,6 +191,7 @@ REASONS_IN_WORDS: Mapping[str, str] = {
     "roster": "a member of the owner's group was revoked: ask again",
     "round": "the owner does not know this round any more, as after a restart",
     "attribute": "the owner has no such attribute or no times, or does not let them be asked about",
+    "bins": "the question has more bins than the owner's policy allows, or bins that the owner cannot make",
     "paused": "the owner paused",
     "offers": "the owner was offered more groups than it joins in an epoch",
     "silo": "the owner's database does not answer",

@@ -47,7 +47,7 @@ def main(questions: int, corners: int) -> None:
         counts = []
         for query in queries:
             together.wait()
-            counts.append(own.totals(query)["count"])
+            counts.append(int(own.totals(query)["count"][0]))
         return counts
 
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(SILOS) as threads:

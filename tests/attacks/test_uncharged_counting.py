@@ -38,7 +38,7 @@ class Watched(TableSilo):
 
     looked = 0
 
-    def totals(self, query: RangeQuery) -> dict[str, int]:
+    def totals(self, query: RangeQuery) -> dict[str, np.ndarray]:
         self.looked += 1
         return super().totals(query)
 
@@ -109,7 +109,7 @@ def test_times_of_refusals_do_not_tell_how_many_records_are_there(
 def test_what_was_counted_is_charged_even_if_the_database_then_fails(tmp_path: Path) -> None:
     node, silo = owner(tmp_path, records=5, left=10.0)
 
-    def slow(query: RangeQuery) -> dict[str, int]:
+    def slow(query: RangeQuery) -> dict[str, np.ndarray]:
         raise SiloUnavailable("the statement took too long, which depends on how much there is to count")
 
     silo.totals = slow

@@ -11,7 +11,9 @@ from fedgroup.lab.bench.mosquitto_server import program
 def test_the_bench_tells_questions_beside_echoes() -> None:
     assert program(), "mosquitto is not installed: run `make services`"
     sealing, *rows = run("live", quick=True).as_json()["rows"]
-    *rows, load = rows
+    *rows, by_dp, by_mpc, load = rows
+    assert by_dp["case"] == "map of 64 cells by dp, 6 owners, mosquitto broker"
+    assert min(by_dp["ours_s"], by_mpc["ours_s"], by_mpc["reference_s"]) > 0
     assert (sealing["case"], sealing["microseconds_each"] > 0) == ("1,000 answers sealed and opened", True)
     assert [row["case"] for row in rows] == [
         f"{method}, 6 owners, {broker} broker"

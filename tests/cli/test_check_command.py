@@ -27,7 +27,8 @@ def test_a_check_as_json_has_the_facts_that_are_printed(fedgroup, city):
     facts = fedgroup("check", city, "--json").json
     assert (facts["loads"], facts["refusal"], facts["owners"], facts["private"]) == (True, None, 60, False)
     assert facts["columns"] == {
-        "owner": "owner", "x": "x", "y": "y", "time": "time", "attributes": ["fare"], "left_out": [],
+        "owner": "owner", "x": "x", "y": "y", "time": "time", "subject": None, "attributes": ["fare"], "texts": [],
+        "left_out": [],
     }  # fmt: skip
     assert (facts["domain"], facts["outside"], facts["suspicions"]) == ([0, 0, 20_000, 20_000], 0, [])
     printed = fedgroup("check", city).out

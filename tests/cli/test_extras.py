@@ -42,6 +42,7 @@ QUESTION = "--near 1,1 --within 1 --epsilon 1"
         (PAGE, "owner --config owner.toml --page", "page"),
         (SERVE, f"ask count {QUESTION} --url http://127.0.0.1:1", "serve"),
         (("distributed",), "group city.parquet --graph noisy --epsilon 1 --cluster local", "cluster"),
+        (("pandas", "geopandas"), "map city.parquet --grid 4x4 --epsilon 1 --out map.gpkg", "maps"),
         (("torch",), "group city.parquet --graph noisy --epsilon 1 --device cuda", "gpu"),
     ],
     ids=lambda part: part if isinstance(part, str) else None,

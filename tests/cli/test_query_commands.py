@@ -290,3 +290,14 @@ def test_a_rectangle_with_west_beyond_east_is_refused_unless_it_crosses_the_anti
     assert "got 14,52,13,53; if it crosses the antimeridian, say --across-antimeridian" in swapped.err
     assert fedgroup(*ask, "--rectangle", "14,52,13,53", "--across-antimeridian").json["value"] == 0
     assert fedgroup(*ask, "--rectangle", "14,52,13.405,53", "--across-antimeridian").json["value"] == 1
+
+
+def test_subjects_are_counted_and_protected_as_people(fedgroup, tmp_path):
+    cars = tmp_path / "cars.csv"
+    cars.write_text("owner,car,x,y\n" + "".join(f"{i % 2},{i % 6},{i % 7},1\n" for i in range(60)))
+    where = ("--domain", "0,0,9,9", "--rectangle", "0,0,9,9", "--evaluate", "--method", "exact")
+    protected = ("--subject", "car", "--unit", "subject", "--max-records", 4, "--max-bins", 2)
+    assert fedgroup("people", cars, *where, *protected, "--json").json["value"] == 6
+    assert fedgroup("count", cars, *where, *protected, "--json").json["value"] == 24
+    refused = fedgroup("people", cars, *where, "--subject", "bike")
+    assert (refused.code, "there is no column 'bike'" in refused.err) == (2, True)

@@ -24,15 +24,33 @@ def test_json_tells_what_was_written_where(fedgroup, tmp_path):
     }
 
 
-def test_the_suggested_command_works_even_for_a_name_with_blanks(fedgroup, tmp_path):
-    ran = fedgroup("synthesize", tmp_path / "my city.parquet", "--owners", 20)
+def test_companies_with_cars_are_told_as_such(fedgroup, tmp_path):
+    file = tmp_path / "cars.parquet"
+    cars = ("--owners", 3, "--subjects", 40, "--records-per-subject", 6)
+    assert fedgroup("synthesize", file, *cars, "--json").json["subjects"] == 40
+    asked = ("--rectangle", "0,0,20000,20000", "--method", "exact", "--evaluate", "--json")
+    assert fedgroup("people", file, *asked).json["value"] == 40
+    assert fedgroup("check", file, "--json").json["columns"]["subject"] == "subject"
+
+
+@pytest.mark.parametrize("cars", [(), ("--subjects", 50)])
+def test_the_suggested_command_works_even_for_a_name_with_blanks(fedgroup, tmp_path, cars):
+    ran = fedgroup("synthesize", tmp_path / "my city.parquet", "--owners", 20, *cars)
     suggestion = next(line for line in ran.out.splitlines() if line.startswith("try: fedgroup "))
     assert fedgroup(*shlex.split(suggestion.removeprefix("try: fedgroup "))).code == 0
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [("--owners", 0), ("--owners", -5), ("--owners", "many"), ("--records-per-owner", 0), ("--seed", -1)],
+    [
+        ("--owners", 3, "--subjects", 2),
+        ("--records-per-subject", 5),
+        ("--owners", 0),
+        ("--owners", -5),
+        ("--owners", "many"),
+        ("--records-per-owner", 0),
+        ("--seed", -1),
+    ],
 )
 def test_impossible_cities_are_refused(fedgroup, tmp_path, wrong):
     file = tmp_path / "city.parquet"

@@ -49,6 +49,35 @@ def test_chunks_made_in_any_order_and_more_than_once_write_the_same_bytes(
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+def test_a_city_is_the_one_that_it_was_before_there_were_companies() -> None:
+    assert synthesize(200, records_per_owner=5, seed=7).snapshot.startswith("5633bc5496151808")
+
+
+def test_companies_share_the_people_of_a_city_among_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synthetic, "_OWNERS_AT_ONCE", 80)
+    people = synthesize(200, records_per_owner=6, seed=3)
+    companies = synthesize(5, subjects=200, records_per_subject=6, seed=3)
+    assert (companies.subjects, companies.owners.tolist()) == (200, [0, 1, 2, 3, 4])
+    assert (companies.of_subject == people.code).all()
+    assert (companies.x == people.x).all()
+    sizes = np.bincount([companies.code[companies.subject == car][0] for car in range(200)], minlength=5)
+    assert (sizes >= 1).all()
+    assert len(set(sizes.tolist())) > 1
+    write_synthetic(tmp_path / "cars.parquet", owners=5, subjects=200, records_per_subject=6, seed=3)
+    assert read(tmp_path / "cars.parquet").snapshot == companies.snapshot
+
+
+def test_every_company_has_a_car_even_where_there_is_one_for_each() -> None:
+    cars = synthesize(30, subjects=30, records_per_subject=1, seed=1)
+    assert (cars.of_subject == cars.code).all()
+
+
+def test_records_are_said_by_owner_or_by_subject() -> None:
+    for wrong in ({"subjects": 9, "records_per_owner": 5}, {"records_per_subject": 5}, {"subjects": 2}):
+        with pytest.raises(InvalidInput, match="subject"):
+            synthesize(3, **wrong)
+
+
 def test_chunks_have_randomness_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(synthetic, "_OWNERS_AT_ONCE", 50)
     fares = synthesize(100, records_per_owner=1, seed=7).attribute("fare")

@@ -41,6 +41,14 @@ def test_a_good_file_is_told_as_it_is_read(tmp_path: Path) -> None:
     assert found.suspicions == ()
 
 
+def test_subjects_and_texts_are_told_and_not_missed_where_there_are_none(tmp_path: Path) -> None:
+    found = checked(tmp_path, "owner,car,x,y,colour\na,1,1000,2,red\nb,,3000,4,\n", subject="car")
+    assert found.columns is not None
+    assert (found.columns.subject, found.columns.texts, found.columns.left_out) == ("car", ("colour",), ())
+    assert found.suspicions == ("1 of 2 rows (50.0%) have no subject in column car",)
+    assert (found.refusal or "").startswith("column car has missing ids")
+
+
 def test_a_file_that_states_its_domain_is_measured_against_it(tmp_path: Path) -> None:
     write_synthetic(tmp_path / "city.parquet", owners=30, seed=1)
     found = check_file(tmp_path / "city.parquet", WantedColumns())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import fedgroup as fg
 from fedgroup.data.indexes import load_index, save_index
+from fedgroup.owner.counting import contributing
 from fedgroup.owner.index import RecordIndex
+from fedgroup.space import PublicMap
 
 HUGE = 1_000_000
 CIRCLES = [fg.Circle(10_000 + 100 * i, 9_000 + 50 * i, 700) for i in range(6)]
@@ -77,3 +81,15 @@ def test_an_index_of_another_cut_is_refused(city: fg.Records) -> None:
 def test_a_batch_is_for_private_answers(city: fg.Records, wrong: dict) -> None:
     with pytest.raises(fg.InvalidQuery, match="one by one"):
         fg.Federation(city).count_many(CIRCLES, epsilon=1, **wrong)
+
+
+def test_people_are_not_counted_in_an_index_that_left_records_out() -> None:
+    """An owner's place may be among the records that were cut off; the table itself counts it."""
+    records = fg.Records(owner=[0, 0], x=[1, 9], y=[1, 9], owners=[0])
+    kept = contributing(records, PublicMap(fg.Box(0, 0, 10, 10)), most=1)
+    index = RecordIndex.build(kept, PublicMap(fg.Box(0, 0, 10, 10)), most=1)
+    how: Any = {"domain": fg.Box(0, 0, 10, 10), "unit": "owner", "max_records": 1, "budget": 10}
+    far = fg.Circle(9, 9, 0.5)
+    with fg.Federation(index, **how) as joined, pytest.raises(fg.InvalidQuery, match="people cannot be counted"):
+        joined.people(far, epsilon=1)
+    assert fg.Federation(records, **how | {"budget": 1e6}).people(far, epsilon=100_000).value == 1

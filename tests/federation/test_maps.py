@@ -146,6 +146,7 @@ def test_noise_of_people_is_calibrated_to_bins_and_of_records_to_records() -> No
         ({"grid": (2, 2), "every": "0h", "since": 0, "until": 10}, "every is a length"),
         ({"grid": (2, 2), "every": 0, "since": 0, "until": 10}, "every is a length"),
         ({"grid": (2, 2), "every": "1h"}, "since and until"),
+        ({"grid": (2, 2), "every": "999999999999999w", "since": 0, "until": 10}, "at most as long as the window"),
         ({"grid": (2, 2), "by": {"colour": ["red"]}}, "no column of texts 'colour'"),
         ({"grid": (2, 2), "by": {"kind": []}}, "1 to 10,000 categories"),
         ({"grid": (2, 2), "by": {"kind": ["bus", "bus"]}}, "must be different"),

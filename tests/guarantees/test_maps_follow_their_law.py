@@ -5,7 +5,7 @@ Seeds are fixed; the chance of a false alarm is that of `laws` for each test.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -16,19 +16,10 @@ from scipy import stats
 
 import fedgroup as fg
 from fedgroup.owner import role
-from fedgroup.privacy import release
 from fedgroup.privacy.sensitivity import Protection
 
 DOMAIN = fg.Box(0, 0, 10, 10)
 SIDE = 100
-
-
-@pytest.fixture(autouse=True)
-def no_scale_is_remembered() -> Iterator[None]:
-    """Sensitivities that a test planted are not those of the next."""
-    release._scales.cache_clear()
-    yield
-    release._scales.cache_clear()
 
 
 def federation(owners: int = 24, **settings: Any) -> fg.Federation:
@@ -135,8 +126,10 @@ def audited(name: str, method: str = "dp", *, owners: int = 1, draws: int = 12_0
     both = (released(rows, kind, method, owners=owners, draws=draws, **settings) for rows in (unit, []))
     with_it, without = both
     moved = np.rint(with_it.mean(axis=0) - without.mean(axis=0))
-    event = [int(np.all(values[:, moved > 0] >= moved[moved > 0], axis=1).sum()) for values in (with_it, without)]
-    return audited_epsilon(*event, draws)
+    likely, unlikely = (
+        int(np.all(values[:, moved > 0] >= moved[moved > 0], axis=1).sum()) for values in (with_it, without)
+    )
+    return audited_epsilon(likely, unlikely, draws)
 
 
 @pytest.mark.parametrize("name", UNITS)

@@ -46,12 +46,13 @@ class TableSilo:
     broken: bool = False
     changes: int = 0
     attributes: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     has_time: bool = False
 
     def vector(self, grid: Grid) -> np.ndarray:
         return count_vectors(self.records, grid, MAP)[0]
 
-    def totals(self, query: RangeQuery) -> dict[str, int]:
+    def totals(self, query: RangeQuery) -> dict[str, np.ndarray]:
         self.snapshot()
         return total_units(self.records, query, MAP)
 
@@ -94,7 +95,7 @@ class City:
 
     def true_count(self, query: RangeQuery, names: Any = None) -> int:
         chosen = self.owners if names is None else names
-        return sum(total_units(self.owners[name].silo.records, query, MAP)["count"] for name in chosen)
+        return sum(int(total_units(self.owners[name].silo.records, query, MAP)["count"][0]) for name in chosen)
 
     async def start(self, owner: LiveOwner) -> None:
         owner.link = self.hub.owner(owner.name, owner.keys.der, owner.agreed)
@@ -128,7 +129,8 @@ class City:
         defaults |= {"fewest_members": 2}
         agreed = policy.pop("agreed", b"")
         return OwnerNode(
-            keys, silo, public_map=MAP, protection=Protection(), policy=Policy(**defaults | policy), ledger=ledger,
+            keys, silo, public_map=MAP, protection=self.provider.settings.protection,
+            policy=Policy(**defaults | policy), ledger=ledger,
             noise=fixed_noise(keys.name), verify=lambda der: self.vouched(keys.name, der),
             encode=encode, agreed=agreed,
         )  # fmt: skip
@@ -145,11 +147,16 @@ async def _ended(task: asyncio.Task[None] | None) -> None:
 def city(tmp_path: Path) -> Callable[..., Any]:
     @asynccontextmanager
     async def opened(
-        owners: int = 6, *, seconds: float = PATIENCE_S, dropouts: float = 0.1, **policy: Any
+        owners: int = 6,
+        *,
+        seconds: float = PATIENCE_S,
+        dropouts: float = 0.1,
+        protection: Protection = Protection(),  # noqa: B008  frozen
+        **policy: Any,
     ) -> AsyncIterator[City]:
         hub, state = MemoryHub(), ProviderState(tmp_path / "provider.db")
         desk = Desk(hub.provider(), encode=encode, decode=decode, verify=believed)
-        settings = LiveSettings("city", MAP, Protection(), MaskSettings(1, dropouts), cohort_size=4, seconds=seconds)
+        settings = LiveSettings("city", MAP, protection, MaskSettings(1, dropouts), cohort_size=4, seconds=seconds)
         async with AsyncExitStack() as stack:
             listening = asyncio.create_task(desk.listen())
             stack.push_async_callback(_ended, listening)

@@ -29,6 +29,9 @@ DIFFERENT = {
     "neighbours": ("city", MAP, Protection("replace")),
     "unit": ("city", MAP, Protection("add-remove", "owner", 5)),
     "max_records": ("city", MAP, Protection("add-remove", "owner", 6)),
+    "subject": ("city", MAP, Protection("add-remove", "subject", 5)),
+    "max_bins": ("city", MAP, Protection("add-remove", "subject", 5, 3)),
+    "subjects": ("city", MAP, Protection("add-remove", "owner", 5, subjects=True)),
 }
 
 

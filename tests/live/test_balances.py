@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.live.asking import Tally
 from fedgroup.live.balances import Balances, left_in_words
+from fedgroup.live.tally import Tally
 from fedgroup.questions.answers import OwnersLeft
+from fedgroup.questions.query import RangeQuery
+from fedgroup.space import Circle
 
 ALL = ("a", "b", "c", "d")
 ONE = Epsilon.of(1)
@@ -52,7 +54,7 @@ def test_of_those_who_tell_the_lowest_and_the_median_are_shown_and_how_many_do_n
 def test_budgets_are_why_nobody_was_heard_only_if_more_refused_for_them_than_failed_otherwise() -> None:
     def tally(*spent: str, silent: str = "", paused: str = "") -> Tally:
         refused = dict.fromkeys(spent, "budget") | dict.fromkeys(paused, "paused")
-        return Tally(("count",), refused=refused, silent=set(silent))
+        return Tally(RangeQuery("count", Circle(1, 1, 1), ONE), refused=refused, silent=set(silent))
 
     assert tally("a").for_budgets
     assert tally("a", "b", silent="c").for_budgets

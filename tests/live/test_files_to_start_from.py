@@ -26,6 +26,7 @@ from fedgroup.live.running import open_silo
 from fedgroup.live.samples import owner_text, provider_text
 from fedgroup.live.settings import UsualGrouping
 from fedgroup.live.trial import WEEK, TrialCity, make_trial
+from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
 from fedgroup.silos.settings import settings_of
 from fedgroup.space import Circle
@@ -80,6 +81,31 @@ def test_settings_that_cannot_be_are_refused(usual: str, wrong: str, tmp_path: P
         read_config(tmp_path / "p.toml", ProviderConfig)
 
 
+def test_units_bins_and_cells_are_read_from_files(tmp_path: Path) -> None:
+    agreed = 'unit = "subject"\nmax_records = 50\nmax_bins = 8\nsubjects = true\n'
+    for name, text in (("p", provider_text(**FACTS, **PLACES, http_port=2)), ("o", owner_text(**FACTS, **PLACES))):
+        started = text.replace('unit = "record"', agreed + "#").replace("subjects = false", "#")
+        (tmp_path / f"{name}.toml").write_text(
+            started.replace("smallest_cell = 0.0", "smallest_cell = 250.0")
+            .replace("most_bins = 65536", "most_bins = 4096")
+            .replace("vectors_mb = 32", "vectors_mb = 8")
+        )
+    provider = read_config(tmp_path / "p.toml", ProviderConfig)
+    owner = read_config(tmp_path / "o.toml", OwnerConfig)
+    expected = Protection("add-remove", "subject", 50, 8, subjects=True)
+    assert provider.federation.protection == owner.federation.protection == expected
+    assert provider.settings.in_flight_bytes == 8 << 20
+    assert (owner.policy.policy.smallest_cell, owner.policy.policy.most_bins) == (250.0, 4096)
+
+
+@pytest.mark.parametrize("wrong", ["most_bins = 0", "most_bins = 65537", "smallest_cell = -1.0"])
+def test_bins_and_cells_that_cannot_be_are_refused(wrong: str, tmp_path: Path) -> None:
+    usual = next(line for line in owner_text(**FACTS, **PLACES).splitlines() if line.startswith(wrong.split()[0]))
+    (tmp_path / "o.toml").write_text(owner_text(**FACTS, **PLACES).replace(usual, wrong))
+    with pytest.raises(InvalidInput):
+        read_config(tmp_path / "o.toml", OwnerConfig)
+
+
 @pytest.mark.parametrize(
     ("silo", "expected"),
     [
@@ -124,7 +150,7 @@ def test_a_select_over_files_finds_them_from_its_file(tmp_path: Path, monkeypatc
     (tmp_path / "here" / "o.toml").write_text(owner_text(**FACTS, **PLACES, silo=silo))
     monkeypatch.chdir(tmp_path / "elsewhere")
     config = read_config(Path("../here/o.toml"), OwnerConfig)
-    found = open_silo(config.silo, config.federation.public_map, max_records=None)
+    found = open_silo(config.silo, config.federation.public_map, protection=config.federation.protection)
     assert found.totals(RangeQuery("count", Circle(1, 1, 3), Epsilon.of(1))) == {"count": 2}
 
 
@@ -134,7 +160,7 @@ def named(text: str) -> set[str]:
 
 def test_every_setting_is_in_the_file_that_explains_them() -> None:
     provider, owner = provider_text(**FACTS, **PLACES, http_port=2), owner_text(**FACTS, **PLACES)
-    agreed = set(FederationTable.__struct_fields__) - {"max_records"}
+    agreed = set(FederationTable.__struct_fields__) - {"max_records", "max_bins"}
     assert named(provider) >= {*agreed, *UsualGrouping.__struct_fields__}
     assert named(owner) >= {*(agreed - {"attributes", "times"}), *PolicyTable.__struct_fields__, "time", "order"}
     assert "max_records = K" in owner

@@ -144,7 +144,7 @@ def wrong_answers(intruder: Intruder, ask: Ask, right: bytes) -> list[Any]:
     """Return what is no answer of this owner to this question, though some of it looks like one."""
     earlier = [Noisy(old.round, [5], [0]) for old in intruder.heard[:-1] if isinstance(old, Ask)]
     foreign = [ask, Letter(ask.round, b"sealed"), Presence("owner-000", here=False)]
-    unfit = [Masked(os.urandom(16), [5]), Ready(os.urandom(16)), Noisy(os.urandom(16), [5], [0])]
+    unfit = [Masked(os.urandom(16), bytes(8)), Ready(os.urandom(16)), Noisy(os.urandom(16), [5], [0])]
     broken = [b"", b"\xc1", right[:-1], right + b"\0", bytes(100), os.urandom(200), b"\x81" * 5_000]
     spelled = [right.replace(b"Noisy", b"Nosiy"), right.replace(b"\xa1v\x01", b"\xa1v\x02")]
     return [*earlier, *foreign, *unfit, *broken, *spelled, bytes(MOST_BYTES - 100)]

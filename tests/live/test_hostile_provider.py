@@ -237,7 +237,11 @@ def test_members_told_different_rosters_give_a_worthless_sum_and_no_value(world_
                 assert isinstance(await provider.reply_to(name, ask(this, "p")), Ready)
             told = {a: [0, 1, 2], b: [0, 1, 3], c: [0, 1, 2, 3], d: [0, 2, 3]}
             replies = {name: await provider.reply_to(name, Go(this, positions)) for name, positions in told.items()}
-            words = {name: reply.words[0] for name, reply in replies.items() if isinstance(reply, Masked)}
+            words = {
+                name: int.from_bytes(reply.words, "little")
+                for name, reply in replies.items()
+                if isinstance(reply, Masked)
+            }
             assert set(words) == {a, b, c, d}
             for bits in range(1, 16):
                 chosen = [words[name] for i, name in enumerate(words) if bits >> i & 1]

@@ -171,7 +171,7 @@ def test_a_member_whose_masked_values_do_not_fit_spoils_one_question_only(city: 
                 if not isinstance(message, Go):
                     return letters
                 said = [decode(data, (Masked,)) for _, data in letters]
-                return [(sender, encode(Masked(each.round, [*each.words, 0]))) for each in said]
+                return [(sender, encode(Masked(each.round, each.words + bytes(8)))) for each in said]
 
             node.prepare = too_long
             assert await asked(here, "mpc") == (7, 1, 60)

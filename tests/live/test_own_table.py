@@ -9,6 +9,7 @@ import pytest
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.running import open_silo
+from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, PublicMap
 
@@ -18,7 +19,7 @@ FARES = RangeQuery("sum", Circle(5, 5, 3), Epsilon.of(1), Measure("fare", 50, re
 
 def silo(folder: Path, *lines: str, name: str = "trips.csv"):
     (folder / name).write_text("\n".join(lines) + "\n")
-    return open_silo({"kind": "records", "path": str(folder / name)}, MAP, max_records=None)
+    return open_silo({"kind": "records", "path": str(folder / name)}, MAP, protection=Protection())
 
 
 def test_places_are_enough(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ class Silo:
     """Seven records somewhere; it can be away."""
 
     attributes = ()
+    texts = ()
     has_time = False
     away = False
     version = 0
@@ -67,10 +68,10 @@ class Silo:
     def vector(self, grid: Grid) -> np.ndarray:
         return np.ones(grid.cells, dtype=np.int32)
 
-    def totals(self, query: RangeQuery) -> dict[str, int]:
+    def totals(self, query: RangeQuery) -> dict[str, np.ndarray]:
         if self.away:
             raise SiloUnavailable("away")
-        return {"count": 7}
+        return {"count": np.array([7])}
 
     def snapshot(self) -> str:
         return str(self.version)
@@ -293,7 +294,7 @@ def test_masked_values_are_not_kept_in_memory_for_ever(tmp_path: Path) -> None:
     group = Group.of(Offer("p", "masked", [b""] * 4, 0), members, name="me", key=mine.exchange_key)
     group.neighbours = [1, 2, 3]
     for number in range(MOST_REMEMBERED + 5):
-        group.masked_with(mine.owner_key, [0, 1, 2]).answer(number.to_bytes(32, "big"), number)
+        group.masked_with(mine.owner_key, [0, 1, 2]).answer(number.to_bytes(32, "big"), [number])
     assert len(group.masked_with(mine.owner_key, [0, 1, 2]).answered) == 5
 
 

@@ -24,7 +24,6 @@ from owner_keys import Keys
 
 MAP = PublicMap(Box(0, 0, 10, 10))
 EVERYONE = ("count", "sum", "avg")
-WORD = 1 << 64
 
 
 @dataclass
@@ -34,6 +33,7 @@ class FakeSilo:
     count: int = 7
     total: int = 70
     attributes: tuple[str, ...] = ("fare",)
+    texts: tuple[str, ...] = ()
     has_time: bool = False
     version: str = "1"
     away: bool = False
@@ -43,11 +43,12 @@ class FakeSilo:
     def vector(self, grid: Grid) -> np.ndarray:
         return np.arange(grid.cells, dtype=np.int32)
 
-    def totals(self, query: RangeQuery) -> dict[str, int]:
+    def totals(self, query: RangeQuery) -> dict[str, np.ndarray]:
         self.asked += 1
         if self.broken:
             raise SiloUnavailable("the database is away")
-        return {part: {"count": self.count, "sum": self.total}[part] for part in query.parts}
+        each = {"count": self.count, "people": self.count, "sum": self.total}
+        return {part: np.full(query.bins, each[part], dtype=np.int64) for part in query.parts}
 
     def snapshot(self) -> str:
         if self.away:

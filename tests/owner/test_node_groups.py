@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from node_world import EVERYONE, WORD, FakeSilo, Owner, ask, grouped
+from node_world import EVERYONE, MAP, FakeSilo, Owner, ask, grouped
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import ProtocolViolation
@@ -18,10 +18,12 @@ from fedgroup.messages.said import (
     Masked,
     Noisy,
     Ready,
+    Refused,
     Revealed,
     Sealed,
 )  # fmt: skip
 from fedgroup.messages.wire_query import WireQuery
+from fedgroup.owner import rounds
 from fedgroup.owner.node import PROVIDER
 from fedgroup.owner.policy import Policy
 from fedgroup.questions.query import Measure, RangeQuery
@@ -45,9 +47,10 @@ def test_masked_answers_add_up_to_the_sum_with_enough_noise(
         assert owner.ledger.spent() == Epsilon(0)
     replies = [owners[p].only(Go(b"m" * 16, heard)) for p in heard]
     assert all(isinstance(reply, Masked) for reply in replies)
-    sums = [sum(reply.words[i] for reply in replies) % WORD for i in range(len(query.parts))]
+    words = [np.frombuffer(reply.words, dtype="<u8") for reply in replies]
+    sums = np.sum(words, axis=0, dtype=np.uint64).view(np.int64).tolist()
     exact = {"count": sum(10 * p for p in heard), "sum": sum(100 * p for p in heard)}
-    assert [s - WORD if s > WORD // 2 else s for s in sums] == [exact[part] for part in query.parts]
+    assert sums == [exact[part] for part in query.parts]
     assert all(owners[p].ledger.spent() == Epsilon.of(2000) for p in heard)
     assert "epsilon if alone" in owners[0].ledger.entries()[-1].question
 
@@ -60,7 +63,7 @@ def test_one_masked_word_looks_like_noise(owner_of: Callable[..., Owner]) -> Non
         this = i.to_bytes(16, "big")
         for owner in owners:
             owner.say(ask(0.5, round_id=this, plan="p"))
-        words.append(owners[0].only(Go(this, [0, 1, 2])).words[0])
+        words.append(int.from_bytes(owners[0].only(Go(this, [0, 1, 2])).words, "little"))
     bits = np.array([[word >> b & 1 for b in range(64)] for word in words])
     assert 0.45 < bits.mean() < 0.55
     assert (np.abs(bits.mean(axis=0) - 0.5) < 0.36).all()  # false alarm: less than 1 in 10**7
@@ -214,3 +217,35 @@ def test_a_paused_owner_refuses_everything(owner_of: Callable[..., Owner]) -> No
     owners[0].node.policy = Policy(paused=True)
     for message in (ask(), Go(b"r" * 16, [0, 1, 2]), Check(b"c" * 16, b"r" * 16), Describe(b"d" * 16, 2, 2, 100)):
         assert owners[0].only(message).reason == "paused"
+
+
+def test_letters_longer_than_a_leader_takes_are_refused_before_anybody_pays(
+    owner_of: Callable[..., Owner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "MOST_LETTER_BYTES", 2 * 8 * 100)
+    owners = [owner_of(f"o{i}") for i in range(2)]
+    grouped(owners, "trusted")
+    for side, ready in ((10, True), (11, False)):
+        query = RangeQuery("count", MAP.grid(side, side), Epsilon.of(0.1))
+        asked = Ask(bytes([side]) * 16, WireQuery.of(query), "p", 1000)
+        said = owners[0].only(asked)
+        assert isinstance(said, Ready) == ready
+        if not ready:
+            refused = [reply for _, reply in owners[1].say(asked) if isinstance(reply, Refused)]
+            assert [reply.reason for reply in (said, *refused)] == ["bins", "bins"]
+    assert owners[1].ledger.spent() == Epsilon(0)
+
+
+def test_an_open_round_is_not_given_up_for_another(
+    owner_of: Callable[..., Owner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "MOST_LETTER_BYTES", 2 * 8 * 100)
+    owners = [owner_of(f"o{i}") for i in range(2)]
+    grouped(owners, "trusted")
+    first, second = (
+        Ask(name * 16, WireQuery.of(RangeQuery("count", MAP.grid(10, 10), Epsilon.of(0.1))), "p", 1000)
+        for name in (b"a", b"b")
+    )
+    assert isinstance(owners[0].only(first), Ready)
+    assert owners[0].only(second).reason == "bins"
+    assert isinstance(owners[0].only(first), Ready)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from node_world import FakeSilo, Owner, ask, grouped
 
@@ -36,7 +37,7 @@ class SlowSilo(FakeSilo):
     clock: Clock
     takes_s = 0.0
 
-    def totals(self, query: RangeQuery) -> dict[str, int]:
+    def totals(self, query: RangeQuery) -> dict[str, np.ndarray]:
         self.clock.now += self.takes_s
         return super().totals(query)
 

@@ -38,8 +38,8 @@ class NoNoise:
         self.asked.append((scale, count))
         return np.zeros(count, dtype=np.int64)
 
-    def laplace_sum(self, scale: Fraction, count: int) -> int:
-        return int(self.laplace(scale, count).sum())
+    def laplace_sums(self, scale: Fraction, each: int, count: int) -> np.ndarray[Any, Any]:
+        return self.laplace(scale, each * count).reshape(count, each).sum(axis=1)
 
 
 def owners(ledger: MemoryLedger, noise: Any, **protection: Any) -> DataOwners:
@@ -67,7 +67,7 @@ def test_each_group_draws_one_noise_even_when_nothing_of_it_is_in_range() -> Non
         query, AnswerTerms(Partition(np.array([0, 1, 0])), SEATS), charges=charge(query)
     )
     assert noise.asked == [(Fraction(2), 2)]
-    assert (answers[0].parts["count"], answers[0].noises) == (0, 2)
+    assert (answers[0].parts["count"].tolist(), answers[0].noises) == ([0], 2)
     assert cost == Epsilon.of(0.5)
 
 
@@ -76,7 +76,7 @@ def test_members_are_summed_and_records_outside_the_domain_are_not() -> None:
     answers, _ = owners(MemoryLedger(), NoNoise()).answer(
         query, AnswerTerms(Partition(np.array([0, 0, 1])), SEATS), charges=charge(query)
     )
-    assert (answers[0].parts["count"], answers[0].noises) == (3, 2)
+    assert (answers[0].parts["count"].tolist(), answers[0].noises) == ([3], 2)
     assert answers[0].heard == 3
 
 
@@ -87,7 +87,7 @@ def test_owners_of_the_partition_without_a_seat_here_are_groups_all_the_same() -
         AnswerTerms(Partition(np.array([0, 1, 1, 2, 3])), np.array([1, 2, 4], dtype=np.int32)),
         charges=charge(query),
     )
-    assert (answers[0].parts["count"], answers[0].noises) == (3, 4)
+    assert (answers[0].parts["count"].tolist(), answers[0].noises) == ([3], 4)
     assert answers[0].heard == 5
 
 
@@ -98,7 +98,7 @@ def test_an_average_draws_for_both_parts_at_half_the_epsilon() -> None:
         query, AnswerTerms(Partition(np.zeros(3)), SEATS), charges=charge(query)
     )
     assert noise.asked == [(Fraction(12), 1), (Fraction(2), 1)]
-    assert answers[0].parts == {"sum": 11, "count": 2}
+    assert {part: sums.tolist() for part, sums in answers[0].parts.items()} == {"sum": [11], "count": [2]}
 
 
 def test_an_owner_contributes_its_first_records_and_noise_covers_all_of_them() -> None:
@@ -106,7 +106,7 @@ def test_an_owner_contributes_its_first_records_and_noise_covers_all_of_them() -
     answers, _ = owners(MemoryLedger(), noise, unit="owner", max_records=1).answer(
         query, AnswerTerms(Partition.singletons(3), SEATS), charges=charge(query)
     )
-    assert (answers[0].parts["count"], answers[0].noises) == (2, 3)
+    assert (answers[0].parts["count"].tolist(), answers[0].noises) == ([2], 3)
     two = owners(MemoryLedger(), noise, unit="owner", max_records=2)
     two.answer(query, AnswerTerms(Partition.singletons(3), SEATS), charges=charge(query))
     assert [scale for scale, _ in noise.asked] == [Fraction(2), Fraction(4)]
@@ -163,7 +163,7 @@ def test_several_answers_have_noises_of_their_own() -> None:
     answers, _ = owners(MemoryLedger(), SeededNoise(3)).answer(
         query, AnswerTerms(Partition.singletons(3), SEATS), charges=charge(query), times=5
     )
-    assert len({answer.parts["count"] for answer in answers}) == 5
+    assert len({int(answer.parts["count"][0]) for answer in answers}) == 5
 
 
 def test_owners_do_not_print() -> None:

@@ -121,3 +121,24 @@ def test_trusted_groups_need_consent_to_every_member() -> None:
 def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         Policy(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("every_s", "until_s", "now_s", "reason"),
+    [
+        (3_600, 7_200, None, None),
+        (3_600, 3_601, None, "window"),  # the last step is one second long
+        (1_800, 7_200, None, "window"),
+        (3_600, 7_200, 3_601, "window"),  # a step that began a second ago holds a second
+        (3_600, 7_200, 7_200, None),
+    ],
+)
+def test_every_step_of_time_is_as_long_as_the_shortest_window(
+    every_s: int, until_s: int, now_s: int | None, reason: str | None
+) -> None:
+    second = 1_000_000
+    query = RangeQuery(
+        "count", Circle(5, 5, 2), Epsilon.of(0.1), since=0, until=until_s * second, every=every_s * second
+    )
+    now = None if now_s is None else lambda: float(now_s)
+    assert Policy(shortest_window=3_600, now=now).against_question(query, PublicMap(Box(0, 0, 10, 10))) == reason

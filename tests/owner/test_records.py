@@ -133,18 +133,48 @@ def test_columns_of_a_frame_can_be_named() -> None:
     assert not records.lonlat
 
 
-@pytest.mark.parametrize(("crs", "lonlat"), [("EPSG:4326", True), ("EPSG:3857", False), (None, False)])
-def test_a_geopandas_frame_gives_its_points(crs: str | None, lonlat: bool) -> None:
-    shapes = gpd.GeoDataFrame({"owner": [1, 2]}, geometry=[Point(5, 6), Point(7, 8)], crs=crs)
-    records = Records.from_frame(shapes)
+def points(crs: str | None) -> gpd.GeoDataFrame:
+    return gpd.GeoDataFrame({"owner": [1, 2]}, geometry=[Point(5, 6), Point(7, 8)], crs=crs)
+
+
+@pytest.mark.parametrize(("crs", "lonlat"), [("EPSG:4326", True), ("EPSG:3857", False)])
+def test_a_geopandas_frame_gives_its_points(crs: str, lonlat: bool) -> None:
+    records = Records.from_frame(points(crs))
     assert (records.x.tolist(), records.y.tolist()) == ([5.0, 7.0], [6.0, 8.0])
     assert records.lonlat == lonlat
-    assert not Records.from_frame(shapes, planar=True).lonlat
+
+
+def test_degrees_of_another_datum_are_turned_to_wgs84() -> None:
+    records = Records.from_frame(points("EPSG:4258").to_crs("EPSG:4314"))
+    assert records.lonlat
+    assert np.abs(records.x - [5, 7]).max() < 0.01
+    assert (records.x != [5, 7]).all()
+
+
+@pytest.mark.parametrize(("said", "lonlat"), [({"planar": True}, False), ({"lonlat": True}, True)])
+def test_points_without_a_crs_need_a_word(said: dict[str, bool], lonlat: bool) -> None:
+    with pytest.raises(InvalidInput, match="say frame"):
+        Records.from_frame(points(None))
+    assert Records.from_frame(points(None), **said).lonlat == lonlat
+
+
+@pytest.mark.parametrize(
+    ("crs", "said", "told"),
+    [
+        ("EPSG:4326", {"planar": True}, "degrees, which are no plane"),
+        ("EPSG:4326", {"lonlat": False}, "degrees, which are no plane"),
+        ("EPSG:3857", {"lonlat": True}, "projected"),
+        (None, {"lonlat": True, "planar": True}, "not both"),
+    ],
+)
+def test_a_crs_is_not_talked_over(crs: str | None, said: dict[str, bool], told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        Records.from_frame(points(crs), **said)
 
 
 @pytest.mark.parametrize("shape", [LineString([(0, 0), (1, 1)]), None, Point()])
 def test_shapes_without_one_place_are_refused(shape: Any) -> None:
-    shapes = gpd.GeoDataFrame({"owner": [1, 2]}, geometry=[Point(5, 6), shape])
+    shapes = gpd.GeoDataFrame({"owner": [1, 2]}, geometry=[Point(5, 6), shape], crs="EPSG:3857")
     with pytest.raises(InvalidInput):
         Records.from_frame(shapes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from node_world import WIRE, FakeSilo, Owner, ask, grouped
 
@@ -38,7 +39,7 @@ class LookingSilo(FakeSilo):
 
     ledger: OwnerLedger
 
-    def totals(self, query: RangeQuery) -> dict[str, int]:
+    def totals(self, query: RangeQuery) -> dict[str, np.ndarray]:
         self.spent = [*getattr(self, "spent", []), self.ledger.spent().nano]
         return super().totals(query)
 

@@ -49,7 +49,7 @@ class FleetingSilo(FragileSilo):
 
     vanish: Callable[[], None] | None = None
 
-    def totals(self, query: Any) -> dict[str, int]:
+    def totals(self, query: Any) -> dict[str, np.ndarray]:
         if self.vanish is not None:
             self.vanish()
         return super().totals(query)

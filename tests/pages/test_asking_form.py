@@ -82,7 +82,7 @@ def test_counts_are_all_that_is_offered_where_there_are_no_attributes(offer, her
     page = opened(token=here.new_user()[1])
     ready(page)
     page.get_by_label("question", exact=True).click()
-    expect(page.get_by_role("option")).to_have_text(["count records"])
+    expect(page.get_by_role("option")).to_have_text(["count records", "count people"])
 
 
 def test_an_interval_that_is_not_symmetric_is_told_by_its_ends(page, picture):

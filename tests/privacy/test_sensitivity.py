@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,7 +37,7 @@ PROTECTIONS = [
 ONE, MANY = Circle(5, 5, 4), Grid(MAP.domain, 3, 3)
 
 
-def parts(table: Table, query: RangeQuery, protection: Protection) -> dict[str, np.ndarray]:
+def parts(table: Table, query: RangeQuery, protection: Protection) -> Mapping[str, Any]:
     """What noise is added to: the exact answer over all bins, after the cuts."""
     columns = [list(column) for column in zip(*table, strict=True)] if table else [[] for _ in range(5)]
     owner, x, y, fare, car = columns

@@ -175,3 +175,12 @@ PAIR = (np.array([0], dtype=np.int32), np.array([1], dtype=np.int32))
 def test_what_does_not_fit_together_is_invalid(bad):
     with pytest.raises(InvalidInput):
         bad()
+
+
+@pytest.mark.parametrize("pairs", [1, 3, 700])
+@pytest.mark.parametrize("words", [3, 64, 2_049])
+def test_many_words_of_few_pairs_are_those_that_are_made_one_after_the_other(pairs: int, words: int) -> None:
+    secrets = np.random.default_rng(pairs).integers(0, 256, (pairs, 16), dtype=np.uint8)
+    many = pair_masks(secrets, bytes(32), words=words, first=4)
+    single = [pair_masks(secrets, bytes(32), words=min(2, words - at), first=4 + at) for at in range(0, words, 2)]
+    assert np.array_equal(many, np.concatenate(single, axis=1))

@@ -118,7 +118,7 @@ class City:
             await asyncio.sleep(0.01)
 
     def true_count(self, query: RangeQuery) -> int:
-        return sum(owner.silo.totals(query)["count"] for owner in self.owners.values())
+        return sum(int(owner.silo.totals(query)["count"][0]) for owner in self.owners.values())
 
 
 async def ended(task: asyncio.Task[None]) -> None:

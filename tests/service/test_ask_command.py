@@ -64,6 +64,24 @@ def test_the_federation_of_this_folder_or_one_above_is_asked(running: Running, a
         assert up.here.spent() == Epsilon.of(3)
 
 
+def test_a_map_is_asked_for_written_and_paid_once(running: Running, ask: Any, tmp_path: Path) -> None:
+    with running(owners=3) as up:
+        up_file(tmp_path, up)
+        bins = ("map", "--grid", "4x4", "--kind", "people", "--epsilon", "1", "--method", "dp")
+        code, out, err = ask(*bins, "--out", tmp_path / "map.geojson", "--json")
+        assert code == 0, err
+        assert (json.loads(out)["shape"], len(json.loads(out)["values"])) == ([16, 1, 1], 16)
+        features = json.loads((tmp_path / "map.geojson").read_text())["features"]
+        assert [each["properties"]["value"] for each in features] == json.loads(out)["values"]
+        assert "free" in ask(*bins)[1]
+        code, out, _ = ask("map", "--grid", "4x4", "--by", "fare=2,other", "--epsilon", 1, "--dry-run", "--json")
+        assert (code, json.loads(out)["dry_run"]) == (0, True)
+        assert ask("map", "--grid", "4x4", "--out", tmp_path / "map.xlsx", "--epsilon", 1)[0] == 2
+        assert ask("map", "--grid", "400x400", "--epsilon", 1)[0] == 2
+        assert ask("map", "--epsilon", 1)[0] == 2
+        assert up.here.spent() == Epsilon.of(1)
+
+
 def test_a_federation_is_named_by_options_or_by_the_environment(
     running: Running, ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

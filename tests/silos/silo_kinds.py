@@ -16,10 +16,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from silo_worlds import Row
 
+from fedgroup.privacy.sensitivity import Protection
 from fedgroup.silos import Silo, open_silo
 from fedgroup.space import PublicMap
 
 Settings = dict[str, Any]
+
+
+def first_of_owner(most: int | None) -> Protection:
+    """What protects a whole owner of at most so many records, or else one record."""
+    return Protection() if most is None else Protection(unit="owner", max_records=most)
+
+
 COLUMNS: Settings = {"x": "lon", "y": "lat", "time": "t", "attributes": ["fare"]}
 
 _numbers = count()
@@ -42,6 +50,8 @@ def arrow_table(rows: Sequence[Row]) -> pa.Table:
             "fare": pa.array([row.fare for row in rows], pa.float64()),
             "t": pa.array([row.time for row in rows], pa.timestamp("us")),
             "n": pa.array(range(len(rows)), pa.int64()),
+            "car": pa.array([row.car for row in rows], pa.string()),
+            "category": pa.array([row.category for row in rows], pa.string()),
         }
     )
 
@@ -56,10 +66,11 @@ def csv_file(rows: Sequence[Row], folder: Path) -> Settings:
     path = folder / f"{next(_numbers)}.csv"
     with path.open("w", newline="") as file:
         lines = csv.writer(file, delimiter=";")
-        lines.writerow(["n", "lon", "lat", "fare", "t"])
+        lines.writerow(["n", "lon", "lat", "fare", "t", "car", "category"])
         for n, row in enumerate(rows):
             time = None if row.instant is None else row.instant.isoformat()
-            lines.writerow([n, *(None if v is None else repr(v) for v in (row.x, row.y, row.fare)), time])
+            numbers = (None if v is None else repr(v) for v in (row.x, row.y, row.fare))
+            lines.writerow([n, *numbers, time, row.car, row.category])
     return {"kind": "csv", "path": str(path), "delimiter": ";", **COLUMNS}
 
 
@@ -73,13 +84,14 @@ def sqlite_file(rows: Sequence[Row], folder: Path) -> Path:
             text = None if row.instant is None else row.instant.isoformat()
             whole = row.time is not None and row.time % 1_000_000 == 0
             time = row.time // 1_000_000 if n % 2 and whole and row.time is not None else text
-            connection.execute("INSERT INTO places VALUES (?, ?, ?, ?, ?)", (n, row.x, row.y, row.fare, time))
+            values = (n, row.x, row.y, row.fare, time, row.car, row.category)
+            connection.execute("INSERT INTO places VALUES (?, ?, ?, ?, ?, ?, ?)", values)
         connection.execute("COMMIT")
     return path
 
 
 SQLITE_SCHEMA = """
-CREATE TABLE places (n INTEGER PRIMARY KEY, lon REAL, lat REAL, fare REAL, t);
+CREATE TABLE places (n INTEGER PRIMARY KEY, lon REAL, lat REAL, fare REAL, t, car, category TEXT);
 CREATE INDEX places_by_place ON places (lon, lat);
 CREATE VIRTUAL TABLE places_index USING rtree (id, west, east, south, north);
 CREATE TRIGGER places_added AFTER INSERT ON places WHEN new.lon IS NOT NULL AND new.lat IS NOT NULL BEGIN
@@ -99,7 +111,7 @@ def sqlite_rtree(rows: Sequence[Row], folder: Path) -> Settings:
 
 def sqlite_hook(rows: Sequence[Row], folder: Path) -> Settings:
     query = """
-        SELECT lon AS x, lat AS y, t, fare, n FROM places -- ':nobody' binds this
+        SELECT lon AS x, lat AS y, t, fare, n, car, category FROM places -- ':nobody' binds this
         WHERE lon BETWEEN :west AND :east AND lat BETWEEN :south AND :north"""
     return {"kind": "sql", "url": f"sqlite:///{sqlite_file(rows, folder)}", "query": query, **HOOKED}
 
@@ -112,7 +124,7 @@ def duckdb_hook(rows: Sequence[Row], folder: Path) -> Settings:
     with closing(duckdb.connect(str(path))) as connection:
         connection.register("arrow_rows", arrow_table(rows))
         connection.execute("CREATE TABLE places AS SELECT * FROM arrow_rows")
-    query = """SELECT lon x, lat y, t, fare, n FROM places WHERE lon >= :west AND lon <= :east
+    query = """SELECT lon x, lat y, t, fare, n, car, category FROM places WHERE lon >= :west AND lon <= :east
         AND (t IS NULL OR epoch_us(t) >= :since * 1e6 - 1e6);"""
     return {"kind": "sql", "url": f"duckdb:///{path}", "query": query, **HOOKED}
 
@@ -123,11 +135,11 @@ def fill_postgres(connection: psycopg.Connection[Any], rows: Sequence[Row], srid
     geography = "geography(Point)" if srid == 4326 else "float8"
     connection.execute(
         f'CREATE TABLE "{name}" (n int, lon float8, lat float8, fare float8, t timestamptz,'
-        f" geom geometry(Point, {srid}), geog {geography})"
+        f" car text, category varchar, geom geometry(Point, {srid}), geog {geography})"
     )
-    values = [(n, row.x, row.y, row.fare, row.instant) for n, row in enumerate(rows)]
+    values = [(n, row.x, row.y, row.fare, row.instant, row.car, row.category) for n, row in enumerate(rows)]
     with connection.cursor() as cursor:
-        cursor.executemany(f'INSERT INTO "{name}" VALUES (%s, %s, %s, %s, %s)', values)
+        cursor.executemany(f'INSERT INTO "{name}" VALUES (%s, %s, %s, %s, %s, %s, %s)', values)
     connection.execute(f'UPDATE "{name}" SET geom = ST_SetSRID(ST_MakePoint(lon, lat), {srid})')
     if srid == 4326:
         connection.execute(f'UPDATE "{name}" SET geog = geom::geography WHERE abs(lon) <= 180')
@@ -155,7 +167,7 @@ def postgres_ibis(url: str, table: str) -> Settings:
 
 def postgres_hook(url: str, table: str) -> Settings:
     query = f"""
-        SELECT lon AS x, lat AS y, t, fare::numeric, n, '100 %' AS share FROM "{table}"
+        SELECT lon AS x, lat AS y, t, fare::numeric, n, car, category, '100 %' AS share FROM "{table}"
         WHERE lon BETWEEN :west AND :east AND lat <= :north::float8 /* :south is left out */
           AND (t IS NULL OR t >= to_timestamp(:since)) -- and so is the end"""
     return {"kind": "sql", "url": url, "query": query, **HOOKED}

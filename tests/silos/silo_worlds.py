@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.owner.counting import contributing, count_vectors, total_units
+from fedgroup.owner.counting import Ints, contributing, count_vectors, total_units
 from fedgroup.owner.records import Records
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, Polygon, PublicMap, Range, Rectangle
@@ -36,6 +36,8 @@ class Row:
     y: float | None
     fare: float | None
     time: int | None
+    car: str | None = None
+    category: str | None = None
 
     @property
     def instant(self) -> datetime | None:
@@ -54,7 +56,7 @@ class World:
         """Return the records inside the domain, at most the first so many."""
         return contributing(records_of(self.rows, self.public_map), self.public_map, most=most)
 
-    def totals(self, most: int | None = None) -> dict[str, int]:
+    def totals(self, most: int | None = None) -> dict[str, Ints]:
         return total_units(self.inside(most), self.query, self.public_map)
 
     def counts(self, most: int | None = None) -> list[int]:

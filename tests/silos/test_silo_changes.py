@@ -20,6 +20,7 @@ from silo_kinds import (
     arrow_table,
     csv_file,
     fill_postgres,
+    first_of_owner,
     opened,
     parquet,
     postgres_columns,
@@ -196,7 +197,8 @@ def test_an_own_select_is_known_by_its_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", FILES)
 def test_with_a_cut_the_snapshot_is_of_what_counts(kind: str, tmp_path: Path) -> None:
     said = {**FILES[kind](ROWS, tmp_path), "order": "n"}
-    with opened(said, PLANE, max_records=3) as silo, opened(said, PLANE, max_records=4) as another:
+    three, four = first_of_owner(3), first_of_owner(4)
+    with opened(said, PLANE, protection=three) as silo, opened(said, PLANE, protection=four) as another:
         assert silo.snapshot() == silo.snapshot()
         if kind.startswith("sqlite"):
             assert silo.snapshot() != another.snapshot()

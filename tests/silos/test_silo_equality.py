@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from silo_kinds import FILES, SERVED, Settings, fill_postgres, opened, postgres_points, srid_of
+from silo_kinds import FILES, SERVED, Settings, fill_postgres, first_of_owner, opened, postgres_points, srid_of
 from silo_worlds import EARTH, FIJI, NOON, PARIS, PLANE, Row, World, worlds
 
 from fedgroup.epsilon import Epsilon
@@ -26,7 +26,7 @@ FEW = settings(SOME, max_examples=15)
 
 
 def require_equal(said: Settings, world: World, most: int | None = None) -> None:
-    with opened(said, world.public_map, max_records=most) as silo:
+    with opened(said, world.public_map, protection=first_of_owner(most)) as silo:
         assert silo.totals(world.query) == world.totals(most)
         assert silo.vector(world.public_map.grid(4, 3)).tolist() == world.counts(most)
 

@@ -14,7 +14,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from silo_kinds import fill_postgres, opened, parquet, postgres_columns, sqlite_plain, sqlite_rtree
+from silo_kinds import fill_postgres, first_of_owner, opened, parquet, postgres_columns, sqlite_plain, sqlite_rtree
 from silo_worlds import NOON, PARIS, PLANE, Row
 
 from fedgroup.epsilon import Epsilon
@@ -58,12 +58,10 @@ def test_settings_do_not_print_the_url() -> None:
     assert "pa55" not in repr(said)
 
 
-def test_a_cut_needs_an_order_and_a_number(tmp_path: Path) -> None:
+def test_a_cut_needs_an_order(tmp_path: Path) -> None:
     said = parquet(ROWS, tmp_path)
     with pytest.raises(InvalidInput, match="by the setting order"):
-        open_silo(said, PLANE, max_records=3)
-    with pytest.raises(InvalidInput, match="at least 1"):
-        open_silo({**said, "order": "n"}, PLANE, max_records=0)
+        open_silo(said, PLANE, protection=first_of_owner(3))
 
 
 def test_rows_alike_in_the_order_are_taken_by_their_values_and_those_without_come_last(tmp_path: Path) -> None:
@@ -73,7 +71,7 @@ def test_rows_alike_in_the_order_are_taken_by_their_values_and_those_without_com
     said = {"kind": "csv", "path": str(path), "x": "x", "y": "y", "order": "n"}
     within = {r: RangeQuery("count", Circle(0, 0, r), Epsilon.of(1)) for r in (0.5, 1.5, 2.5, 3.5)}
     for most, counts in ((1, [0, 1, 1, 1]), (2, [0, 1, 2, 2]), (3, [0, 1, 2, 3]), (4, [1, 2, 3, 4])):
-        with opened(said, PLANE, max_records=most) as silo:
+        with opened(said, PLANE, protection=first_of_owner(most)) as silo:
             assert [silo.totals(query)["count"] for query in within.values()] == counts
 
 

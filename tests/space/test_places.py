@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import shapely
 
 from fedgroup.errors import InvalidQuery
 from fedgroup.space import Box, Circle, Grid, MultiPolygon, Polygon, PublicMap, Rectangle
@@ -51,9 +54,9 @@ def test_hexagons_across_the_antimeridian_are_found_from_both_sides() -> None:
 
 
 @pytest.mark.parametrize("resolution", [-1, 16, 2.5, "8", True])
-def test_a_resolution_that_h3_does_not_have_is_refused(resolution: object) -> None:
+def test_a_resolution_that_h3_does_not_have_is_refused(resolution: Any) -> None:
     with pytest.raises(InvalidQuery, match="h3 must be a whole number"):
-        Hexagons(resolution, TOWN.domain)  # type: ignore[arg-type]
+        Hexagons(resolution, TOWN.domain)
 
 
 def test_too_many_hexagons_are_refused_without_counting_them() -> None:
@@ -110,7 +113,39 @@ def test_the_smallest_place_is_among_the_smallest() -> None:
 
 def test_shapes_and_numbers_agree() -> None:
     grid = Grid(PLANE.domain, 5, 2)
-    middle = [shape.centroid for shape in grid_shapes(grid)]
-    x, y = (np.array([getattr(point, axis) for point in middle]) for axis in ("x", "y"))
+    middle = shapely.centroid(np.array(grid_shapes(grid)))
+    x, y = shapely.get_x(middle), shapely.get_y(middle)
     assert bin_of(grid, PLANE, x, y).tolist() == list(range(how_many(grid)))
     assert how_many(Circle(1, 1, 1)) == 1
+
+
+def comb(teeth: int, *, flipped: bool) -> Polygon:
+    """A comb whose teeth cross those of a flipped one in as many squares as both have teeth, squared."""
+    up = [
+        point
+        for at in range(teeth)
+        for point in ((2 * at, -1), (2 * at, 2 * teeth), (2 * at + 1, 2 * teeth), (2 * at + 1, -1))
+    ]
+    ring = [*up, (2 * teeth, -1), (2 * teeth, -2), (-2, -2), (-2, -1)]
+    return Polygon([(y, x) if flipped else (x, y) for x, y in ring])
+
+
+def test_districts_that_cross_everywhere_are_refused_without_cutting_them_up() -> None:
+    with pytest.raises(InvalidQuery, match="'a' and 'b' seem to"):
+        Districts.of({"a": comb(600, flipped=False), "b": comb(600, flipped=True)})
+
+
+def test_too_many_districts_in_one_place_are_refused() -> None:
+    turns = np.linspace(0, 2 * np.pi, 1_500)
+    rim = np.stack([np.cos(turns), np.sin(turns)], axis=1).tolist()
+    wedges = {
+        str(at): Polygon([(0, 0), tuple(one), tuple(two)])
+        for at, (one, two) in enumerate(zip(rim[:-1:2], rim[1::2], strict=True))
+    }
+    with pytest.raises(InvalidQuery, match="so many districts"):
+        Districts.of(wedges)
+
+
+def test_a_place_in_two_districts_is_in_the_first_even_if_nobody_looked() -> None:
+    both = Districts(("a", "b"), (SQUARE, SQUARE), checked=False)
+    assert bin_of(both, PLANE, np.array([1.0]), np.array([1.0])).tolist() == [0]

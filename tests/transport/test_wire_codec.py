@@ -44,6 +44,10 @@ SPECIAL: dict[tuple[str, str], st.SearchStrategy[Any]] = {
     ("WireRange", "shape"): st.just("circle"),
     ("WireRange", "numbers"): st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3),
     ("WireRange", "polygons"): st.just([]),
+    ("WireRange", "names"): st.just([]),
+    ("WireRange", "parts_of"): st.just([]),
+    ("WireQuery", "by"): st.none(),
+    ("WireQuery", "values"): st.just([]),
 }
 BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "round": st.binary(min_size=16, max_size=16),
@@ -54,7 +58,7 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "number": st.binary(min_size=32, max_size=32),
     "signature": st.binary(min_size=64, max_size=64),
     "signatures": st.lists(st.binary(min_size=64, max_size=64), min_size=2, max_size=2),
-    "words": st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=2),
+    "words": st.sampled_from([4, 8, 16]).flatmap(lambda size: st.binary(min_size=size, max_size=size)),
     "sums": st.lists(WORDS, min_size=1, max_size=2),
     "counts": st.lists(WORDS, min_size=1, max_size=50),
     "heard": st.lists(st.integers(0, 9), min_size=1, max_size=3),

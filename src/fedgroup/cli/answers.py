@@ -10,7 +10,8 @@ from fedgroup.epsilon import Epsilon, weak_notes
 
 if TYPE_CHECKING:
     from fedgroup.cli.options import TrialOptions
-    from fedgroup.questions.answers import Answer, Expectation
+    from fedgroup.maps.private_map import PrivateMap
+    from fedgroup.questions.answers import Answer, Expectation, Told
 
 USUAL_NOTE = "records outside the domain are not counted"
 """It is true of every answer, and hides other notes where every answer is printed with it."""
@@ -41,6 +42,25 @@ def say_answer(answer: Answer, trial: TrialOptions, *, as_json: bool, without: s
     result.print(answer.trust if private else f"{answer.trust}; this answer is not private")
 
 
+def say_map(made: PrivateMap, *, as_json: bool, **files: str | None) -> None:
+    """Print what was found in the bins of a map: all of them as JSON, else the largest, and the `files` it is in."""
+    for note in made.notes:
+        notice(note)
+    if as_json:
+        from fedgroup.maps.private_map import map_facts
+
+        true = {} if made.true_values is None else {"true_values": made.true_values.tolist()}
+        print_json(map_facts(made) | {"kind": made.kind, "shape": made.shape} | true | files)
+        return
+    _print_bins(made)
+    for name in files.values():
+        if name is not None:
+            result.print(f"written to {name}")
+    _print_price(made)
+    _print_missing(made)
+    result.print(made.trust if made.private else f"{made.trust}; this map is not private")
+
+
 def say_expectation(expected: Expectation, *, as_json: bool) -> None:
     """Print what an answer would be like."""
     for note in expected.notes:
@@ -54,9 +74,10 @@ def say_expectation(expected: Expectation, *, as_json: bool) -> None:
         facts = {name: fact for name, fact in asdict(expected).items() if (name, fact) != ("owners_left", None)}
         print_json(facts | errors | {"dry_run": True})
         return
+    each = "" if expected.bins == 1 else f" in each of {several(expected.bins, 'bin')}"
     for part, error in expected.errors.items():
         average, most = number(error.mean_absolute), number(error.half_width)
-        result.print(f"{part}: off by {average} on average, by at most {most} in 95 %")
+        result.print(f"{part}{each}: off by {average} on average, by at most {most} in 95 %")
     of_what = "" if expected.owners_left is None else " of your allowance"
     left = "nothing is capped" if expected.left is None else f"{expected.left:g} is left{of_what}"
     verdict = "" if expected.affordable else ": it would be refused"
@@ -90,7 +111,7 @@ def _print_value(answer: Answer) -> None:
     result.print(f"{number(answer.value)}   {exact}", style="bold")
 
 
-def _print_price(answer: Answer) -> None:
+def _print_price(answer: Told) -> None:
     cost = _cost(answer)
     took = f"{answer.seconds * 1000:.0f} ms"
     if answer.method == "exact":
@@ -99,20 +120,46 @@ def _print_price(answer: Answer) -> None:
         result.print(f"{answer.method}: {_noises(answer)}, {cost}, {took}")
 
 
-def _print_missing(answer: Answer) -> None:
+def _print_missing(answer: Told) -> None:
     """Say how many owners are in the answer, if not all; notes tell why others refused."""
     if answer.missing:
         result.print(f"{answer.heard:,} of {several(answer.owners, 'owner')} were heard")
 
 
-def _cost(answer: Answer) -> str:
+def _cost(answer: Told) -> str:
     if answer.stored:
         return f"the answer of {answer.asked_at}, free"
     besides = round(answer.charged - answer.epsilon, 9)
     return f"epsilon {answer.epsilon:g}" + (f" and {besides:g} once for the plan" if besides > 0 else "")
 
 
-def _noises(told: Answer | Expectation) -> str:
+def _noises(told: Told | Expectation) -> str:
     groups = several(told.groups, "group")
     noises = round(told.noises, 2)
     return f"{groups} with {number(noises)} noise term{'' if noises == 1 else 's'} for {several(told.owners, 'owner')}"
+
+
+_SHOWN = 10
+
+
+def _print_bins(made: PrivateMap) -> None:
+    """Print the largest values of a map, in words the places, steps and categories of their bins."""
+    import numpy as np
+
+    places, steps, categories = made.shape
+    from fedgroup.space import Grid
+
+    named = " (row-column, from the south-west)" if isinstance(made.places, Grid) else ""
+    cut = [f"{several(places, 'place')}{named}"] + ([] if steps == 1 else [several(steps, "step")])
+    cut += [] if made.query.by is None else [f"{categories} categories"]
+    result.print(f"{several(made.bins, 'bin')}: {' x '.join(cut)}", style="bold")
+    if made.half_width_all is not None and made.method != "exact":
+        half = number(float(made.high[0] - made.low[0]) / 2)
+        result.print(f"95 %: each bin by at most {half}, all of them by at most {number(made.half_width_all)}")
+    names, starts, kinds = made.names(), made.starts(), made.categories()
+    for at in np.argsort(-np.nan_to_num(made.values.astype(float)), kind="stable")[:_SHOWN].tolist():
+        place, step, category = np.unravel_index(at, made.shape)
+        told = [names[place], *([] if steps == 1 else [f"{starts[step]:%Y-%m-%d %H:%M}"])]
+        told += [] if made.query.by is None else [str(kinds[category])]
+        low, high = number(float(made.low[at])), number(float(made.high[at]))
+        result.print(f"{' '.join(told)}: {number(made.values[at].item())}   {low} to {high}")

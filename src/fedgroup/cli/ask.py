@@ -1,4 +1,4 @@
-"""`fedgroup ask count`, `sum`, `avg`: ask a federation that runs somewhere."""
+"""`fedgroup ask count`, `people`, `sum`, `avg`, `map`: ask a federation that runs somewhere."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fedgroup.cli.access import ServiceOptions, find_access
-from fedgroup.cli.answers import USUAL_NOTE, say_answer, say_expectation
+from fedgroup.cli.answers import USUAL_NOTE, say_answer, say_expectation, say_map
+from fedgroup.cli.bins import BinOptions, MapMeasureOptions, parse_bins
 from fedgroup.cli.grouped import grouped
+from fedgroup.cli.maps import FileOptions, require_files, written_to
 from fedgroup.cli.options import (
     HOW,
     PRIVACY,
@@ -27,7 +29,7 @@ from fedgroup.questions.methods import PRIVATE
 
 if TYPE_CHECKING:
     from fedgroup.questions.kinds import Kind
-    from fedgroup.service.calls import AskDetails
+    from fedgroup.service.calls import AskDetails, MapAskDetails
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,35 @@ class LiveQueryOptions:
     service: ServiceOptions
 
 
+@dataclass(frozen=True)
+class LiveMapOptions:
+    """All that can be said about a map of a running federation."""
+
+    bins: BinOptions
+    where: RangeOptions
+    what: MapMeasureOptions
+    price: PriceOptions
+    service: ServiceOptions
+
+
+@grouped
+def map_(asked: LiveMapOptions, files: FileOptions, output: OutputOptions) -> None:
+    """Count records or people, sum or average, in many bins at once, in a running federation, for one epsilon."""
+    from fedgroup.service.client import connect
+
+    require_files(files)
+    access, kind, epsilon = find_access(asked.service), asked.what.kind, asked.price.epsilon
+    with connect(access.url, access.token, ca=access.ca) as federation:
+        in_degrees = asked.where.rectangle is not None and bool(federation.federation().get("lonlat"))
+        details = _map_details(asked, parse_bins(asked.bins, asked.where, lonlat=in_degrees))
+        if asked.price.dry_run:
+            say_expectation(federation.expect_map(kind=kind, epsilon=epsilon, **details), as_json=output.json)
+            return
+        with working("asking"):
+            made = federation.map(kind=kind, epsilon=epsilon, **details)
+    say_map(made, as_json=output.json, **written_to(made, files))
+
+
 def command(kind: Kind) -> Callable[..., None]:
     """Return the command that asks a running federation questions of a kind."""
 
@@ -93,15 +124,27 @@ def _ask(kind: str, question: LiveQueryOptions, measure: dict[str, Any], *, as_j
 
 
 def _details(question: LiveQueryOptions, measure: dict[str, Any]) -> AskDetails:
-    where, price = question.where, question.price
+    where = question.where
     details: AskDetails = {
-        "method": price.method,
         "since": parse_time(where.since),
         "until": parse_time(where.until),
+        **_priced(question.price),
+        **measure,  # type: ignore[typeddict-item]
+    }
+    return details
+
+
+def _map_details(asked: LiveMapOptions, bins: dict[str, Any]) -> MapAskDetails:
+    measure = {name: value for name, value in asdict(asked.what).items() if name != "kind"}
+    details: MapAskDetails = {**bins, **_priced(asked.price), **measure}  # type: ignore[typeddict-item]
+    return details
+
+
+def _priced(price: PriceOptions) -> AskDetails:
+    return {
+        "method": price.method,
         "fresh": price.fresh,
         "least_owners": price.least_owners,
         "least_share": price.least_share,
         "key": price.key,
-        **measure,  # type: ignore[typeddict-item]
     }
-    return details

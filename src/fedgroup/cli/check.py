@@ -44,6 +44,7 @@ def _looked_at(data: DataOptions) -> FileCheck:
         x=data.x,
         y=data.y,
         time=data.time,
+        subject=data.subject,
         planar=data.planar,
         domain=parse_domain(data.domain, lonlat=not data.planar),
         owners=None if data.owner_list is None else read_owner_list(data.owner_list),
@@ -83,10 +84,13 @@ def _column_lines(found: FileCheck) -> Iterator[str]:
     if taken is None:
         return
     roles = {"owner": taken.owner, "x": taken.x, "y": taken.y, "time": taken.time}
+    roles |= {} if taken.subject is None else {"subject": taken.subject}
     yield "columns: " + ", ".join(f"{role} is {name or 'not found'}" for role, name in roles.items())
     yield f"attributes: {', '.join(taken.attributes) or 'none'}"
+    if taken.texts:
+        yield f"texts: {', '.join(taken.texts)}"
     if taken.left_out:
-        yield f"left out, as they are not numbers: {', '.join(taken.left_out)}"
+        yield f"left out, as they are neither numbers nor texts: {', '.join(taken.left_out)}"
 
 
 def _place_lines(found: FileCheck) -> Iterator[str]:

@@ -65,6 +65,7 @@ def open_federation(
         neighbours=protection.neighbours,  # type: ignore[arg-type]  # checked where it is used
         unit=protection.unit,  # type: ignore[arg-type]
         max_records=protection.max_records,
+        max_bins=protection.max_bins,
         seed=required_seed(evaluation.seed) if noise is None else None,
         noise=noise,
         evaluation=evaluate or evaluation.owners is not None,
@@ -123,6 +124,7 @@ def _records(options: DataOptions) -> Records:
         x=options.x,
         y=options.y,
         time=options.time,
+        subject=options.subject,
         planar=options.planar,
         owners=options.owner_list,
     )

@@ -26,6 +26,7 @@ from fedgroup.cli import (
     index,
     ledger,
     live,
+    maps,
     query,
     regroup,
     synthesize,
@@ -112,6 +113,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "index": index.index,
         "group": group.group,
         **{name: query.command(kind) for name, kind in KINDS.items()},
+        "map": maps.map_,
         "ledger": ledger.ledger,
     },
     _LIVE: {"up": live.up, "regroup": regroup.regroup},
@@ -119,7 +121,11 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Measure": {"experiment": experiment.experiment, "bench": bench.bench},
 }
 _GROUPS: dict[str, tuple[str, str, dict[str, Callable[..., None]]]] = {
-    "ask": (_LIVE, "Ask a running federation.", {name: ask.command(kind) for name, kind in KINDS.items()}),
+    "ask": (
+        _LIVE,
+        "Ask a running federation.",
+        {name: ask.command(kind) for name, kind in KINDS.items()} | {"map": ask.map_},
+    ),
     "certificates": (
         _PARTY,
         "The federation's own authority, and everybody's keys.",

@@ -17,6 +17,7 @@ PRIVACY = "Privacy"
 PROTECTED = "What is protected (the same in every question)"
 HOW = "How"
 COLUMNS = "Columns (found by their usual names)"
+BINS = "Bins: places, and maybe steps of time and categories"
 EVALUATION = 'Evaluation only: prints "private": false'
 
 
@@ -122,10 +123,15 @@ class ProtectionOptions:
         str, option(PROTECTED, "--neighbours", "neighbouring databases differ by: add-remove or replace", "NAME")
     ] = "add-remove"
     unit: Annotated[
-        str, option(PROTECTED, "--unit", "protect one record, or one owner with all of its records", "NAME")
+        str,
+        option(PROTECTED, "--unit", "protect one record, one subject, or one owner with all of its records", "NAME"),
     ] = "record"
     max_records: Annotated[
-        int | None, option(PROTECTED, "--max-records", "with --unit owner: the most records one contributes", "K")
+        int | None,
+        option(PROTECTED, "--max-records", "with --unit subject or owner: the most records one contributes", "K"),
+    ] = None
+    max_bins: Annotated[
+        int | None, option(PROTECTED, "--max-bins", "for maps of people: the most bins that one counts in", "M")
     ] = None
 
 
@@ -133,12 +139,15 @@ class ProtectionOptions:
 class DataOptions:
     """Which records, read how."""
 
-    data: Annotated[Path, argument("Parquet, CSV or SNAP check-in file (.txt, .gz)", "DATA")]
+    data: Annotated[Path, argument("Parquet, GeoParquet, CSV or SNAP check-in file (.txt, .gz)", "DATA")]
     domain: Domain = None
     owner: Annotated[Name, option(COLUMNS, "--owner", "owner ids", "COLUMN")] = None
     x: Annotated[Name, option(COLUMNS, "--x", "x or longitude", "COLUMN")] = None
     y: Annotated[Name, option(COLUMNS, "--y", "y or latitude", "COLUMN")] = None
     time: Annotated[Name, option(COLUMNS, "--time", "times", "COLUMN")] = None
+    subject: Annotated[
+        Name, option(COLUMNS, "--subject", "subjects, the people or cars of an owner, if there are any", "COLUMN")
+    ] = None
     planar: Annotated[bool, flag(COLUMNS, "--planar", "read lon/lat columns as plain x and y")] = False
     owner_list: Annotated[
         File,

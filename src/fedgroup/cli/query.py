@@ -1,4 +1,4 @@
-"""`fedgroup count`, `sum`, `avg`: a command for every kind of question."""
+"""`fedgroup count`, `people`, `sum`, `avg`: a command for every kind of question."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fedgroup.cli.answers import say_answer, say_expectation
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.loading import indexed, mention_caps, open_federation, read_records, require_evaluate
-from fedgroup.cli.options import MeasureOptions, OutputOptions, QueryOptions
+from fedgroup.cli.options import AskOptions, MeasureOptions, OutputOptions, QueryOptions
 from fedgroup.cli.output import working
 from fedgroup.cli.parsing import parse_range, parse_time
 
@@ -59,12 +59,7 @@ def _ask(kind: str, question: QueryOptions, measure: dict[str, Any], *, as_json:
 def _details(question: QueryOptions, measure: dict[str, Any]) -> Details:
     where, how, trial = question.where, question.how, question.trial
     details: Details = {
-        "method": how.method,
-        "plan": _plan(how.plan),
-        "in_group": how.in_group,
-        "cohort_size": how.cohort_size,
-        "colluders": how.colluders,
-        "dropouts": how.dropouts,
+        **how_details(how),
         "since": parse_time(where.since),
         "until": parse_time(where.until),
         "fresh": how.fresh or trial.repeat is not None,
@@ -75,7 +70,20 @@ def _details(question: QueryOptions, measure: dict[str, Any]) -> Details:
     return details
 
 
-def _plan(path: Path | None) -> Plan | None:
+def how_details(how: AskOptions) -> Details:
+    """Return by which method a question is to be answered."""
+    return {
+        "method": how.method,
+        "plan": load_plan(how.plan),
+        "in_group": how.in_group,
+        "cohort_size": how.cohort_size,
+        "colluders": how.colluders,
+        "dropouts": how.dropouts,
+    }
+
+
+def load_plan(path: Path | None) -> Plan | None:
+    """Return the plan in a file, if one was named."""
     if path is None:
         return None
     from fedgroup.data.plans import Plan

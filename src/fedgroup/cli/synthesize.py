@@ -25,22 +25,32 @@ def synthesize(
     output: OutputOptions,
     owners: Annotated[int, option(OPTIONS, "--owners", "how many owners", "N")] = 1_000,
     records_per_owner: Annotated[
-        int, option(OPTIONS, "--records-per-owner", "records per owner, on average", "K")
-    ] = 20,
+        int | None, option(OPTIONS, "--records-per-owner", "records per owner, on average; else 20", "K")
+    ] = None,
+    subjects: Annotated[
+        int | None, option(OPTIONS, "--subjects", "so many cars or people in all, whom the owners have", "N")
+    ] = None,
+    records_per_subject: Annotated[
+        int | None, option(OPTIONS, "--records-per-subject", "with --subjects: records each, on average; else 20", "K")
+    ] = None,
     seed: Annotated[int, option(OPTIONS, "--seed", "same seed, same file", "S")] = 0,
     cluster: Cluster = None,
 ) -> None:
     """Write a synthetic city: districts, households, colleagues, fares and times, with its public domain."""
     from fedgroup.data.city import SIZE_M
 
-    with workers_of(cluster) as executor, working(f"building a city of {several(owners, 'owner')}"):
-        _write(out, executor, owners=owners, records_per_owner=records_per_owner, seed=seed)
+    whom = several(owners, "owner") + ("" if subjects is None else f" with {several(subjects, 'subject')}")
+    with workers_of(cluster) as executor, working(f"building a city of {whom}"):
+        records = {"records_per_owner": records_per_owner, "records_per_subject": records_per_subject}
+        _write(out, executor, owners=owners, subjects=subjects, seed=seed, **records)
     if output.json:
-        print_json({"file": str(out), "owners": owners, "domain": [0, 0, SIZE_M, SIZE_M], "seed": seed})
+        told = {} if subjects is None else {"subjects": subjects}
+        print_json({"file": str(out), "owners": owners, **told, "domain": [0, 0, SIZE_M, SIZE_M], "seed": seed})
         return
     file, centre = shlex.quote(str(out)), f"{SIZE_M / 2:g},{SIZE_M / 2:g}"
-    result.print(f"{out}: {several(owners, 'owner')} in a city of {SIZE_M / 1000:g} x {SIZE_M / 1000:g} km")
-    result.print(f"try: fedgroup count {file} --near {centre} --within 500 --epsilon 0.3")
+    result.print(f"{out}: {whom} in a city of {SIZE_M / 1000:g} x {SIZE_M / 1000:g} km")
+    ask = f"count {file}" if subjects is None else f"people {file} --unit subject --max-records 20"
+    result.print(f"try: fedgroup {ask} --near {centre} --within 500 --epsilon 0.3")
 
 
 def _write(out: Path, executor: Executor | None, **city: Any) -> None:

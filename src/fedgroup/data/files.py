@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from fedgroup.data.facts import PublicFacts
+from fedgroup.data.geoparquet import PointColumn
 from fedgroup.data.ids import owner_ids
 from fedgroup.data.rosters import read_owner_list
 from fedgroup.data.snap import read_checkins
@@ -34,19 +36,26 @@ def read(
     owners: Any = None,
     attributes: Sequence[str] | None = None,
 ) -> Records:
-    """Return the records of a Parquet, CSV or SNAP check-in file; columns are found by their usual names.
+    """Return the records of a Parquet, GeoParquet, CSV or SNAP check-in file; columns are found by their usual names.
 
     Every other column of numbers or texts becomes an attribute, unless `attributes` names the ones to keep. A domain,
     a reading of x and y as degrees and a number of owners that a Parquet file's metadata states are taken over.
-    `owners` is the public list of owners: their ids, or a file that lists them.
+    Points of GeoParquet are read by their CRS, degrees turned to WGS84. `owners` is the public list of owners: their
+    ids, or a file that lists them.
     """
     file = table_file(path)
     table = read_checkins(file) if file.kind == "text" else None
     schema = file.schema() if table is None else table.schema
-    columns = choose_columns(schema.names, owner=owner, x=x, y=y, time=time, subject=subject, planar=planar)
+    points = PointColumn.of(schema) if x is None and y is None else None
+    geometry = None if points is None else points.name
+    columns = choose_columns(
+        schema.names, owner=owner, x=x, y=y, time=time, subject=subject, planar=planar, points=geometry
+    )
     kept = _attribute_names(schema, columns, attributes)
     if table is None:
         table = file.read([*columns.taken, *kept])
+    if points is not None:
+        table, columns = _with_places(table, columns, points, planar=planar)
     facts = file.facts() if file.kind == "parquet" else PublicFacts()
     return _records(table, columns, kept=kept, facts=facts, planar=planar, owners=owners, strict=attributes is not None)
 
@@ -56,13 +65,22 @@ def read_own(path: str | os.PathLike[str]) -> Records:
     file = table_file(path)
     table = read_checkins(file) if file.kind == "text" else None
     schema = file.schema() if table is None else table.schema
-    columns = choose_columns(schema.names, alone=True)
+    points = PointColumn.of(schema)
+    columns = choose_columns(schema.names, alone=True, points=None if points is None else points.name)
     kept = _attribute_names(schema, columns, None)
     if table is None:
         table = file.read([*(columns.taken - {columns.owner}), *kept])
+    if points is not None:
+        table, columns = _with_places(table, columns, points, planar=False)
     facts = file.facts() if file.kind == "parquet" else PublicFacts()
     ids = np.zeros(table.num_rows, dtype=np.int64)
     return _table(table, columns, ids, [0], kept=kept, facts=facts, planar=False, strict=False)
+
+
+def _with_places(table: pa.Table, columns: Columns, points: PointColumn, *, planar: bool) -> tuple[pa.Table, Columns]:
+    """Return a table of GeoParquet with columns of numbers for its points."""
+    table, x, y, lonlat = points.unpacked(table, planar=planar)
+    return table, replace(columns, x=x, y=y, lonlat=lonlat)
 
 
 def _records(

@@ -1,4 +1,7 @@
-"""Synthetic cities: records of people who live, work, shop and go out, the same for the same seed."""
+"""Synthetic cities: records of people who live, work, shop and go out, the same for the same seed.
+
+Everyone is an owner; or a few owners, such as companies, have the records of many subjects, such as cars.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -32,11 +35,14 @@ _OWNERS_AT_ONCE = 50_000
 _MOST_TIMES_MEAN = 60.0
 _COUNT_SPREAD = 0.9
 _JITTER_M = 12.0
+_USUAL_RECORDS = 20
+_OF_COMPANIES = 2**32 - 1
+"""Where the randomness of companies comes from: people have it from smaller numbers."""
 
 
 @dataclass(frozen=True)
 class _Chunk:
-    """The records of some owners, by owner and then by time."""
+    """The records of some people, who are owners or subjects, by person and then by time."""
 
     owner: Ints
     x: Floats
@@ -58,36 +64,102 @@ Run = Callable[[Callable[[_Some], _Chunk], Iterable[_Some]], Iterable[_Chunk]]
 """What `map` does: apply a function to one thing after the other, and give the results in order."""
 
 
-def synthesize(owners: int, *, records_per_owner: int = 20, seed: int = 0, size_m: float = SIZE_M) -> Records:
-    """Return the records of a city of `owners` people on a square of `size_m` metres."""
+@dataclass(frozen=True)
+class City:
+    """How many owners a city has, and how many records each on average, 20 unless said.
+
+    With `subjects` so many people or cars in all belong to the owners, some of which have far more than others, and
+    records are said by subject.
+    """
+
+    owners: int
+    records_per_owner: int | None = None
+    subjects: int | None = None
+    records_per_subject: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _require_whole(self.owners, "owners", least=1, most=MOST_OWNERS)
+        _require_whole(self.seed, "seed", least=0, most=2**128)
+        if self.subjects is not None:
+            _require_whole(self.subjects, "subjects", least=self.owners, most=MOST_OWNERS)
+        unfit = "records_per_owner" if self.subjects is not None else "records_per_subject"
+        if getattr(self, unfit) is not None:
+            raise InvalidInput("records are said by owner, or by subject in a city of subjects")
+        name = "records_per_owner" if self.subjects is None else "records_per_subject"
+        _require_whole(self.records, name, least=1, most=1_000_000)
+
+    @property
+    def people(self) -> int:
+        """How many live there."""
+        return self.owners if self.subjects is None else self.subjects
+
+    @property
+    def records(self) -> int:
+        """How many records one of the people has on average."""
+        said = self.records_per_owner if self.subjects is None else self.records_per_subject
+        return _USUAL_RECORDS if said is None else said
+
+    def owner_of(self, people: Ints) -> Ints:
+        """Return whose people are: their own, or companies', one after the other, each with one at least."""
+        return people if self.subjects is None else np.searchsorted(self._last_of_company, people, side="right")
+
+    @cached_property
+    def _last_of_company(self) -> Ints:
+        seeds = np.random.SeedSequence(int(self.seed), spawn_key=(_OF_COMPANIES,))
+        rng = np.random.Generator(np.random.PCG64(seeds))
+        sizes = np.exp(_COUNT_SPREAD * rng.standard_normal(self.owners))
+        return np.cumsum(1 + rng.multinomial(self.people - self.owners, sizes / sizes.sum()))
+
+
+def synthesize(
+    owners: int,
+    *,
+    records_per_owner: int | None = None,
+    subjects: int | None = None,
+    records_per_subject: int | None = None,
+    seed: int = 0,
+    size_m: float = SIZE_M,
+) -> Records:
+    """Return the records of a city as `City` describes it, on a square of `size_m` metres."""
     if not (is_number(size_m) and size_m >= 1_000):
         raise InvalidInput(f"size_m must be at least 1000 metres, got {written(size_m)}")
-    chunks = [_lives(some) for some in _city(owners, records_per_owner=records_per_owner, seed=seed)]
+    city = City(owners, records_per_owner, subjects, records_per_subject, seed)
+    chunks = [_lives(some) for some in _settled(city)]
     columns = {name: np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in _Chunk.__annotations__}
     return Records(
-        owner=columns["owner"],
+        owner=city.owner_of(columns["owner"]),
         x=columns["x"] * (size_m / SIZE_M),
         y=columns["y"] * (size_m / SIZE_M),
         attributes={"fare": columns["fare"]},
         time=columns["seconds"].astype("datetime64[s]"),
         owners=np.arange(owners),
         domain=Box(0.0, 0.0, size_m, size_m),
+        subject=None if subjects is None else columns["owner"],
     )
 
 
 def write_synthetic(
-    path: str | os.PathLike[str], *, owners: int, records_per_owner: int = 20, seed: int = 0, run: Run = map
+    path: str | os.PathLike[str],
+    *,
+    owners: int,
+    records_per_owner: int | None = None,
+    subjects: int | None = None,
+    records_per_subject: int | None = None,
+    seed: int = 0,
+    run: Run = map,
 ) -> None:
-    """Write the records of a city as a Parquet file that states its domain; equal arguments give equal bytes.
+    """Write the records of a `City` as a Parquet file that states its domain; equal arguments give equal bytes.
 
     `run` does as `map` does, wherever it likes: the file is the same.
     """
-    city = _city(owners, records_per_owner=records_per_owner, seed=seed)
+    city = City(owners, records_per_owner, subjects, records_per_subject, seed)
     facts = {"domain": [0.0, 0.0, SIZE_M, SIZE_M], "lonlat": False, "owners": owners, "seed": seed}
     header = header_of({**facts, "format": "fedgroup records", "generator": _GENERATOR_VERSION})
     schema = pa.schema(
         [
             ("owner", pa.int32()),
+            *([] if subjects is None else [("subject", pa.int32())]),
             ("x", pa.float64()),
             ("y", pa.float64()),
             ("fare", pa.float64()),
@@ -99,32 +171,28 @@ def write_synthetic(
     options = {
         "version": "2.6",
         "compression": "snappy",
-        "use_dictionary": ["owner", "fare"],
+        "use_dictionary": ["owner", "fare", *([] if subjects is None else ["subject"])],
         "data_page_version": "1.0",
     }
     with replacing(path) as draft, pq.ParquetWriter(draft, schema, **options) as writer:
-        for chunk in run(_lives, city):
-            writer.write_table(_as_table(chunk, schema))
+        for chunk in run(_lives, _settled(city)):
+            writer.write_table(_as_table(chunk, city, schema))
 
 
-def _as_table(chunk: _Chunk, schema: pa.Schema) -> pa.Table:
-    columns = [chunk.owner.astype(np.int32), chunk.x, chunk.y, chunk.fare, chunk.seconds * 1_000_000]
+def _as_table(chunk: _Chunk, city: City, schema: pa.Schema) -> pa.Table:
+    subject = [] if city.subjects is None else [chunk.owner.astype(np.int32)]
+    owner = city.owner_of(chunk.owner).astype(np.int32)
+    columns = [owner, *subject, chunk.x, chunk.y, chunk.fare, chunk.seconds * 1_000_000]
     return pa.table([pa.array(column).cast(kind) for column, kind in zip(columns, schema.types, strict=True)], schema)
 
 
-def _city(owners: int, *, records_per_owner: int, seed: int) -> Iterator[_Some]:
-    _require_whole(owners, "owners", least=1, most=MOST_OWNERS)
-    _require_whole(records_per_owner, "records_per_owner", least=1, most=1_000_000)
-    _require_whole(seed, "seed", least=0, most=2**128)
-    return _settled(owners, records_per_owner, np.random.SeedSequence(int(seed)))
-
-
-def _settled(owners: int, records_per_owner: int, seeds: np.random.SeedSequence) -> Iterator[_Some]:
+def _settled(city: City) -> Iterator[_Some]:
     """Yield the people of a city, some at a time; the first ones go on with the randomness that settled them all."""
+    seeds = np.random.SeedSequence(int(city.seed))
     rng = np.random.Generator(np.random.PCG64(seeds))
-    people = settle(rng, owners)
-    for first in range(0, owners, _OWNERS_AT_ONCE):
-        yield _Some(rng, people.part(first, first + _OWNERS_AT_ONCE), first, records_per_owner)
+    people = settle(rng, city.people)
+    for first in range(0, city.people, _OWNERS_AT_ONCE):
+        yield _Some(rng, people.part(first, first + _OWNERS_AT_ONCE), first, city.records)
         rng = np.random.Generator(np.random.PCG64(seeds.spawn(1)[0]))
 
 

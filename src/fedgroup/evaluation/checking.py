@@ -22,6 +22,7 @@ from fedgroup.evaluation.suspicions import (
     place_suspicions,
     places_of,
     row_suspicions,
+    subject_suspicions,
     times_of,
     unnamed_times,
 )
@@ -39,9 +40,15 @@ class WantedColumns:
     x: str | None = None
     y: str | None = None
     time: str | None = None
+    subject: str | None = None
     planar: bool = False
     domain: Box | None = None
     owners: OwnerIds | None = None
+
+    @property
+    def names(self) -> dict[str, str | None]:
+        """The column that was named for each role."""
+        return {"owner": self.owner, "x": self.x, "y": self.y, "time": self.time, "subject": self.subject}
 
 
 @dataclass(frozen=True)
@@ -81,9 +88,8 @@ def check_file(path: str | os.PathLike[str], wanted: WantedColumns) -> FileCheck
 
 
 def _refusal(path: str | os.PathLike[str], wanted: WantedColumns) -> str | None:
-    names = {"owner": wanted.owner, "x": wanted.x, "y": wanted.y, "time": wanted.time}
     try:
-        read(path, **names, planar=wanted.planar, owners=wanted.owners)
+        read(path, **wanted.names, planar=wanted.planar, owners=wanted.owners)
     except InvalidInput as error:
         return str(error)
     return None
@@ -91,9 +97,7 @@ def _refusal(path: str | os.PathLike[str], wanted: WantedColumns) -> str | None:
 
 def _checked(file: str, written: AsWritten, refusal: str | None, wanted: WantedColumns) -> FileCheck:
     table: pa.Table = written.table
-    taken = taken_columns(
-        table, {"owner": wanted.owner, "x": wanted.x, "y": wanted.y, "time": wanted.time}, kind=written.kind
-    )
+    taken = taken_columns(table, wanted.names, kind=written.kind)
     facts = _public_facts(table)
     coordinates = coordinates_of(taken, facts, planar=wanted.planar)
     domain = wanted.domain or facts.domain
@@ -120,6 +124,7 @@ def _checked(file: str, written: AsWritten, refusal: str | None, wanted: WantedC
             *(() if places is None else place_suspicions(places, coordinates, domain)),
             *(unnamed_times(table, taken) if times is None else times.faults),
             *_owner_suspicions(table, taken, owners, wanted),
+            *([] if taken.subject is None else subject_suspicions(table[taken.subject], taken.subject)),
             *row_suspicions(table),
         ),
     )

@@ -12,18 +12,21 @@ import pyarrow.types as pt
 from fedgroup.data.facts import PublicFacts
 from fedgroup.owner.columns import USUAL, are_degrees, candidates
 
-_ROLES = ("owner", "x", "y", "time")
+_ROLES = ("owner", "x", "y", "time", "subject")
+_NEEDED = ("owner", "x", "y")
 
 
 @dataclass(frozen=True)
 class Taken:
-    """The column of each role, the numeric ones that are attributes, and those that are left out."""
+    """The column of each role, those of numbers and of texts that are kept, and those that are left out."""
 
     owner: str | None
     x: str | None
     y: str | None
     time: str | None
+    subject: str | None
     attributes: tuple[str, ...]
+    texts: tuple[str, ...]
     left_out: tuple[str, ...]
     doubts: tuple[str, ...] = ()
 
@@ -43,12 +46,13 @@ def taken_columns(table: pa.Table, named: Mapping[str, str | None], *, kind: str
     chosen = {role: _chosen(names, named[role], usual[role]) for role in _ROLES}
     roles = {name for name in chosen.values() if name is not None}
     numeric = [field.name for field in table.schema if field.name not in roles and _is_numeric(field.type)]
-    others = tuple(name for name in names if name not in roles and name not in numeric)
+    texts = [field.name for field in table.schema if field.name not in roles and _is_text(field.type)]
+    others = tuple(name for name in names if name not in roles and name not in numeric and name not in texts)
     doubts = [_several(role, usual[role]) for role in _ROLES if named[role] is None and len(usual[role]) > 1]
-    doubts += [_none(role, named[role], table, roles) for role in _ROLES[:3] if chosen[role] is None]
+    doubts += [_none(role, named[role], table, roles) for role in _NEEDED if chosen[role] is None]
     doubts += _exchanged(chosen["x"], chosen["y"])
-    doubts += [] if kind == "SNAP check-ins" else _numbers_as_text(table, others)
-    return Taken(**chosen, attributes=tuple(numeric), left_out=others, doubts=tuple(doubts))
+    doubts += [] if kind == "SNAP check-ins" else _numbers_as_text(table, texts)
+    return Taken(**chosen, attributes=tuple(numeric), texts=tuple(texts), left_out=others, doubts=tuple(doubts))
 
 
 def coordinates_of(taken: Taken, facts: PublicFacts, *, planar: bool) -> Coordinates | None:
@@ -95,7 +99,9 @@ def _fits(role: str, column: pa.ChunkedArray) -> bool:
 
 def _numbers_as_text(table: pa.Table, names: Sequence[str]) -> list[str]:
     found = [name for name in names if table.column_names.count(name) == 1 and _holds_numbers(table[name])]
-    return [f"column {name} holds numbers written as text; it is no attribute until they are plain" for name in found]
+    return [
+        f"column {name} holds numbers written as text; they cannot be summed until they are plain" for name in found
+    ]
 
 
 def _holds_numbers(column: pa.ChunkedArray) -> bool:
@@ -103,6 +109,11 @@ def _holds_numbers(column: pa.ChunkedArray) -> bool:
         return False
     digits = pc.match_substring_regex(column, r"^\s*[^\d\s-]{0,3}\s*-?\d[\d.,' ]*\s*\S{0,3}\s*$")
     return bool(pc.mean(pc.fill_null(digits, False).cast(pa.int8())).as_py() > 0.9)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    whole = pt.is_string(kind) or pt.is_large_string(kind)
+    return bool(whole or (pt.is_dictionary(kind) and _is_text(kind.value_type)))
 
 
 def _is_numeric(kind: pa.DataType) -> bool:

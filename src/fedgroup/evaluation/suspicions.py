@@ -93,7 +93,7 @@ def unit_of(numbers: Floats) -> str | None:
 def unnamed_times(table: pa.Table, taken: Taken) -> list[str]:
     """Return which other columns look like times, where no column is taken for them."""
     found = []
-    for name in () if taken.time else (*taken.attributes, *taken.left_out):
+    for name in () if taken.time else (*taken.attributes, *taken.texts, *taken.left_out):
         kind = table.schema.types[table.column_names.index(name)]
         if pt.is_timestamp(kind) or pt.is_date(kind):
             found.append(f"column {name} holds times; name it with --time to ask about time windows")
@@ -138,7 +138,7 @@ def row_suspicions(table: pa.Table) -> list[str]:
 def owner_suspicions(column: pa.ChunkedArray, name: str, ids: list[Any], listed: Collection[Any] | None) -> list[str]:
     """Return what looks wrong in the owners of the rows, who are `ids`; `listed` are those that all agreed on."""
     rows = len(column)
-    missing = column.null_count + (pc.sum(pc.equal(column, "")).as_py() or 0 if pt.is_string(column.type) else 0)
+    missing = _without_id(column)
     found = [f"{_share(missing, rows)} have no owner in column {name}"] if missing else []
     strangers = 0 if listed is None else len([owner for owner in ids if owner not in listed])
     if strangers:
@@ -152,6 +152,16 @@ def owner_suspicions(column: pa.ChunkedArray, name: str, ids: list[Any], listed:
     if alike:
         found.append(f"{alike:,} owners differ from another in spaces or capitals only; they count as different owners")
     return found
+
+
+def subject_suspicions(column: pa.ChunkedArray, name: str) -> list[str]:
+    """Return what looks wrong in the subjects of the rows."""
+    missing = _without_id(column)
+    return [f"{_share(missing, len(column))} have no subject in column {name}"] if missing else []
+
+
+def _without_id(column: pa.ChunkedArray) -> int:
+    return int(column.null_count + (pc.sum(pc.equal(column, "")).as_py() or 0 if pt.is_string(column.type) else 0))
 
 
 def _reading_suspicions(places: Places, coordinates: Coordinates | None, domain: Box | None) -> list[str]:

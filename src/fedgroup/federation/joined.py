@@ -13,7 +13,15 @@ from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.methods import ChosenMethod, ReadyMethods, exact_answer
-from fedgroup.federation.opening import SomeLedger, agreed_domain, noise_name, opened_ledger, require_noise, unpacked
+from fedgroup.federation.opening import (
+    SomeLedger,
+    agreed_domain,
+    noise_name,
+    opened_ledger,
+    require_noise,
+    require_one_reading,
+    unpacked,
+)
 from fedgroup.federation.planning import Folder, Planner, owner_limits_of
 from fedgroup.federation.price import charges_of, notes_of
 from fedgroup.federation.questions import Details, MapDetails, checked, range_query, require_evaluation, require_ranges
@@ -33,7 +41,8 @@ from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.said import places_said
 from fedgroup.questions.sameness import same_question
 from fedgroup.questions.words import question
-from fedgroup.space import Box, Grid, PublicMap, Range
+from fedgroup.space import Box, Grid, PublicMap
+from fedgroup.space.shapes import as_range, as_ranges
 from fedgroup.user import role as user
 
 
@@ -69,6 +78,7 @@ class Federation:
         records, index = unpacked(records)
         agreed = agreed_domain(records, domain)
         require_noise(seed, noise, evaluation=evaluation)
+        require_one_reading(records, lonlat)
         cap = None if budget is None else Epsilon.of(budget, name="budget")
         self.public_map = PublicMap(agreed, records.lonlat if lonlat is None else lonlat)
         self.protection = Protection(neighbours, unit, max_records, max_bins, subjects=records.subject is not None)
@@ -78,6 +88,7 @@ class Federation:
         if index is not None and (unit == "subject" or max_bins is not None):
             # which bins come first would depend on the order of the index, and so on other units' records
             raise InvalidInput("an index does not know the table's order, by which subjects are cut; open the records")
+        self._cut_index = index is not None and index.most is not None and self.protection.of_subjects
         self._records = records
         self._noise: NoiseSource = noise or (SecureNoise() if seed is None else SeededNoise(seed))
         self._noise_name = noise_name(noise, seed)
@@ -198,11 +209,11 @@ class Federation:
 
     # --- questions ------------------------------------------------------------------------------------------------
 
-    def count(self, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
-        """Return how many records lie in a range."""
+    def count(self, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
+        """Return how many records lie in a range: one of ours, or a polygon of shapely, GeoJSON or GeoPandas."""
         return self.ask("count", asked, epsilon=epsilon, **details)
 
-    def people(self, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
+    def people(self, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
         """Return how many subjects have records in a range, each counted once."""
         return self.ask("people", asked, epsilon=epsilon, **details)
 
@@ -229,16 +240,16 @@ class Federation:
         """Return how far off every bin of a map is to be expected, and what it would cost; nothing is spent."""
         return self._expectation(*self._map_understood(kind, epsilon, details))
 
-    def sum(self, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
+    def sum(self, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
         """Return the sum of `attribute` over a range, each value cut to the `clip` range."""
         return self.ask("sum", asked, epsilon=epsilon, **details)
 
-    def avg(self, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
+    def avg(self, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
         """Return the mean of `attribute` over a range: SUM / COUNT, with half of the epsilon each."""
         return self.ask("avg", asked, epsilon=epsilon, **details)
 
     def ask(
-        self, kind: str, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
+        self, kind: str, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
     ) -> Answer:
         """Return the answer to a question; `Details` lists all that can be said.
 
@@ -255,9 +266,10 @@ class Federation:
         return replace(answer, seconds=time.perf_counter() - started)
 
     def count_many(
-        self, ranges: Sequence[Range], *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
+        self, ranges: Sequence[Any], *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
     ) -> list[Answer]:
         """Return the counts of many ranges, charged together; each costs `epsilon`, none is looked up in the store."""
+        ranges = as_ranges(ranges, self.public_map)
         require_ranges(ranges, checked(details))
         asked = [self._understood("count", each, epsilon, details) for each in ranges]
         if not asked:
@@ -274,7 +286,7 @@ class Federation:
         return [replace(answer, seconds=each) for answer in answers]
 
     def expect(
-        self, kind: str, asked: Range, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
+        self, kind: str, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
     ) -> Expectation:
         """Return how far off the answer is to be expected, and what it would cost; nothing is spent.
 
@@ -303,15 +315,24 @@ class Federation:
         )
 
     def _understood(
-        self, kind: str, asked: Range, epsilon: float | Epsilon | None, details: Details
+        self, kind: str, asked: Any, epsilon: float | Epsilon | None, details: Details
     ) -> tuple[RangeQuery, ChosenMethod, Details]:
         self._require_open()
         details = checked(details)
         how = self._methods.of(details)
+        asked = as_range(asked, self.public_map)
         query = range_query(
             kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.public_map
         )
+        self._require_uncut(query)
         return query, how, details
+
+    def _require_uncut(self, query: RangeQuery) -> None:
+        """Refuse people where records were left out before: an owner may be where its first records are not."""
+        if self._cut_index and "people" in query.parts:
+            raise InvalidQuery(
+                "this index holds some records of each owner only, so people cannot be counted; open all"
+            )
 
     def _map_understood(
         self, kind: str, epsilon: float | Epsilon | None, details: MapDetails
@@ -325,6 +346,7 @@ class Federation:
         query = range_query(
             kind, places, epsilon=epsilon, details=said, records=self._records, public_map=self.public_map
         )
+        self._require_uncut(query)
         return query, how, said
 
     def _stored_or_new_map(self, query: RangeQuery, how: ChosenMethod, details: Details) -> PrivateMap:
@@ -364,13 +386,15 @@ class Federation:
             "missing": how.partition.owners - heard,
             "private": self.private and how.private,
             "asked_at": self.ledger.now(),
+            "protection": str(self.protection),
         }
 
     def _stored_or_new(self, query: RangeQuery, how: ChosenMethod, details: Details) -> Answer:
         stored = self._stored(self._key(query, how), details)
         if stored is not None:
             # what must be known is told of this federation, not of the one that paid
-            return again(stored, notes=self._notes(query, how))
+            about = {"range": query.one_range, "lonlat": self.public_map.lonlat}
+            return again(stored, notes=self._notes(query, how), **about)
         repeat = details.get("repeat", 1)
         answer = self._new_answer(query, how, repeat)
         if repeat == 1:
@@ -400,10 +424,13 @@ class Federation:
             missing=how.partition.owners - answers[0].heard,
             private=self.private and how.private and repeat == 1,
             asked_at=self.ledger.now(),
+            lonlat=self.public_map.lonlat,
         )
 
     def _exact(self, query: RangeQuery, how: ChosenMethod) -> Answer:
-        return exact_answer(query, how, self._truths(query), asked_at=self.ledger.now(), notes=self._notes(query, how))
+        now, notes = self.ledger.now(), self._notes(query, how)
+        lonlat = self.public_map.lonlat
+        return exact_answer(query, how, self._truths(query), asked_at=now, notes=notes, lonlat=lonlat)
 
     def _truths(self, query: RangeQuery) -> dict[str, Any]:
         """Return the true values, which are not private; that they were asked for is in the ledger first."""

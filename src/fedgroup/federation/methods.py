@@ -118,7 +118,13 @@ class ChosenMethod:
 
 
 def exact_answer(
-    query: RangeQuery, how: ChosenMethod, truths: dict[str, Any], *, asked_at: str, notes: tuple[str, ...]
+    query: RangeQuery,
+    how: ChosenMethod,
+    truths: dict[str, Any],
+    *,
+    asked_at: str,
+    notes: tuple[str, ...],
+    lonlat: bool,
 ) -> Answer:
     """Return what is true after clipping as an answer: without noise, without an epsilon, and not private."""
     value = truths["true_value_clipped"]
@@ -135,6 +141,8 @@ def exact_answer(
         private=False,
         asked_at=asked_at,
         notes=notes,
+        range=query.one_range,
+        lonlat=lonlat,
         **truths,
     )
 

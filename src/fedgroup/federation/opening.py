@@ -36,6 +36,15 @@ def agreed_domain(records: Records, domain: Box | None) -> Box:
     return agreed
 
 
+def require_one_reading(records: Records, lonlat: bool | None) -> None:
+    """Refuse degrees on a plane, where a radius of 500 would be 500 degrees."""
+    if records.lonlat and lonlat is False:
+        raise InvalidInput(
+            "the records are in degrees, and the federation would be on a plane; leave lonlat=False out, or project "
+            "the records first"
+        )
+
+
 def opened_ledger(ledger: SomeLedger | None) -> SQLiteLedger | MemoryLedger:
     """Return the ledger given, the one in the file given, or one in memory."""
     if ledger is None:

@@ -15,7 +15,8 @@ from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.attendance import Quorum
 from fedgroup.live.settings import MPC_MOST, LiveSettings, UsualGrouping
-from fedgroup.messages.limits import MOST_TEXT
+from fedgroup.live.waves import IN_FLIGHT_BYTES
+from fedgroup.messages.limits import MOST_TEXT, MOST_WORDS
 from fedgroup.owner.policy import Policy
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
 from fedgroup.questions.kinds import KINDS
@@ -33,6 +34,8 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
 
 _Named = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_TEXT)]
 _Days = Annotated[int, msgspec.Meta(ge=1, le=36_500)]
+_Bins = Annotated[int, msgspec.Meta(ge=1, le=MOST_WORDS)]
+_Megabytes = Annotated[int, msgspec.Meta(ge=1, le=1_024)]
 _AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -49,6 +52,8 @@ class FederationTable(_Table, frozen=True, kw_only=True):
     neighbours: Neighbours = "add-remove"
     unit: Unit = "record"
     max_records: int | None = None
+    max_bins: int | None = None
+    subjects: bool = False
     attributes: tuple[_Named, ...] | None = None
     times: bool | None = None
 
@@ -58,7 +63,7 @@ class FederationTable(_Table, frozen=True, kw_only=True):
 
     @property
     def protection(self) -> Protection:
-        return Protection(self.neighbours, self.unit, self.max_records)
+        return Protection(self.neighbours, self.unit, self.max_records, self.max_bins, self.subjects)
 
 
 class IdentityTable(_Table, frozen=True, kw_only=True):
@@ -102,12 +107,16 @@ class HttpTable(_Table, frozen=True, kw_only=True):
 
 
 class AnswersTable(_Table, frozen=True, kw_only=True):
-    """How long an answer may take, how many owners must be here, how large groups are, what masked ones withstand."""
+    """How long an answer may take, how many owners must be here, how large groups are, what masked ones withstand.
+
+    `vectors_mb` is how much owners may be sending at once in answer to questions with many bins.
+    """
 
     seconds: float = 10.0
     least_owners: _AtLeastOne = 1
     least_share: _Share = 0.0
     messages_at_once: _AtLeastOne = 2_000
+    vectors_mb: _Megabytes = IN_FLIGHT_BYTES >> 20
     cohort_size: int = 50
     mpc_most: int = MPC_MOST
     colluders: int = 1
@@ -160,6 +169,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
             grouping=self.grouping,
             quorum=Quorum(answers.least_owners, answers.least_share),
             messages_at_once=answers.messages_at_once,
+            in_flight_bytes=answers.vectors_mb << 20,
         )
 
 
@@ -190,6 +200,8 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
     fewest_members: int = 3
     fewest_colluders: int = 1
     smallest_radius: float = 0.0
+    smallest_cell: float = 0.0
+    most_bins: _Bins = MOST_WORDS
     shortest_window: float | str = 0.0
     attributes: tuple[str, ...] | None = None
     tell_left: bool = False

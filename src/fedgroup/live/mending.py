@@ -14,7 +14,7 @@ from fedgroup.live.desk import Desk
 from fedgroup.live.plans import LiveGroup, LivePlan, Roster
 
 if TYPE_CHECKING:
-    from fedgroup.live.asking import Tally
+    from fedgroup.live.tally import Tally
 
 MOST_OWED = 64
 

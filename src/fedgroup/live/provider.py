@@ -12,19 +12,23 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, LedgerUnavailable
-from fedgroup.live.asking import Asking, Tally
+from fedgroup.live.asking import Asking
 from fedgroup.live.attendance import Attendance, Quorum
 from fedgroup.live.desk import Desk
 from fedgroup.live.forming import Forming
 from fedgroup.live.mending import Lapses, Mending
 from fedgroup.live.plans import Leaving, LivePlan, Roster
-from fedgroup.live.question import LiveQuestion
+from fedgroup.live.question import LiveQuestion, Released
 from fedgroup.live.settings import LiveSettings
+from fedgroup.live.tally import Tally
+from fedgroup.live.waves import Flow
+from fedgroup.maps.private_map import PrivateMap
 from fedgroup.messages.wire_query import WireQuery
+from fedgroup.privacy.release import scales_of
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.answers import Answer, OwnersLeft
 from fedgroup.questions.methods import PRIVATE, Method, chosen, trust_in
@@ -52,6 +56,16 @@ class AnswerStore(Protocol):
     def retire_owner(self, name: str) -> bool: ...
 
 
+class Asked(TypedDict, total=False):
+    """How a question is asked: by which method, by whom, anew, with how many owners, and whether again if spoilt."""
+
+    method: str | None
+    by: str
+    fresh: bool
+    quorum: Quorum | None
+    may_rerun: Callable[[], bool]
+
+
 class LiveProvider:
     """Coordinates owners over a wire."""
 
@@ -68,7 +82,7 @@ class LiveProvider:
             seconds=settings.seconds,
             most=settings.mpc_most,
         )
-        self._asking = Asking(desk, self._lapses)
+        self._asking = Asking(desk, self._lapses, settings.protection, Flow(settings.in_flight_bytes))
         self._mending = Mending(desk, self._lapses)
         self._leaving = Leaving(desk)
         self._changing = asyncio.Lock()
@@ -104,11 +118,14 @@ class LiveProvider:
             return plan
 
     @asynccontextmanager
-    async def question(self, query: RangeQuery, *, method: str | None = None) -> AsyncIterator[LiveQuestion]:
-        """Yield a question that can be asked; its groups stay while the context lasts, whatever is put in force."""
-        require_on_map(query.range, self.settings.public_map)
-        with as_invalid_query():
-            wire = WireQuery.of(query)
+    async def question(
+        self, query: RangeQuery, *, method: str | None = None, as_map: bool = False
+    ) -> AsyncIterator[LiveQuestion]:
+        """Yield a question that can be asked; its groups stay while the context lasts, whatever is put in force.
+
+        One that nobody could answer is refused here, before anybody is asked or charged.
+        """
+        wire = self.sendable(query)
         by = chosen(method, planned=self.plan is not None, among=PRIVATE)
         plan = await self._plan_for(by)
         async with self._leaving.using(plan):
@@ -119,25 +136,50 @@ class LiveProvider:
                 settings.public_map,
                 None if plan is None else plan.id,
                 sorted(self.desk.present),
-                str(settings.protection),
+                asdict(settings.protection),
                 asdict(settings.masks),
+                *(["map"] if as_map and query.is_range else []),
             )
-            yield LiveQuestion(self, query, wire, by, plan, key)
+            yield LiveQuestion(self, query, wire, by, plan, key, as_map or not query.is_range)
 
-    async def ask(
+    def sendable(self, query: RangeQuery) -> WireQuery:
+        """Return a question as it travels; what is off the map, has too many bins or cannot be cut is refused."""
+        require_on_map(query.range, self.settings.public_map)
+        with as_invalid_query():
+            wire = WireQuery.of(query)
+            scales_of(query, self.settings.protection)
+        return wire
+
+    async def ask(self, query: RangeQuery, **how: Unpack[Asked]) -> Answer:
+        """Return the answer of the owners that are here; the same again is free while nobody's data changed."""
+        if not query.is_range:
+            raise InvalidQuery("a question with many bins has a map for an answer")
+        answer = await self._released(query, as_map=False, **how)
+        assert isinstance(answer, Answer)  # noqa: S101  a range has one
+        return answer
+
+    async def map(self, query: RangeQuery, **how: Unpack[Asked]) -> PrivateMap:
+        """Return the map that the owners who are here make together, for one epsilon; it is given again likewise."""
+        made = await self._released(query, as_map=True, **how)
+        assert isinstance(made, PrivateMap)  # noqa: S101  asked for as one
+        return made
+
+    async def _released(
         self,
         query: RangeQuery,
         *,
+        as_map: bool,
         method: str | None = None,
         by: str = "",
         fresh: bool = False,
         quorum: Quorum | None = None,
         may_rerun: Callable[[], bool] = lambda: True,
-    ) -> Answer:
-        """Return the answer of the owners that are here; the same again is free while nobody's data changed."""
-        async with self.question(query, method=method) as asked:
+    ) -> Released:
+        async with self.question(query, method=method, as_map=as_map) as asked:
             again = None if fresh else await asked.again()
-            return again or await asked.ask(by=by, quorum=quorum, may_rerun=may_rerun)
+            if again is not None:
+                return again
+            return await asked.ask(by=by, quorum=quorum, may_rerun=may_rerun)
 
     async def put(
         self, asked: LiveQuestion, attendance: Attendance, *, by: str, may_rerun: Callable[[], bool]

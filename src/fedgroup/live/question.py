@@ -6,17 +6,18 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import LedgerUnavailable, TooFewHeard, refusals_in_words
-from fedgroup.live.asking import Tally
 from fedgroup.live.attendance import Attendance, Quorum
 from fedgroup.live.balances import left_in_words
 from fedgroup.live.logs import note_refusals
 from fedgroup.live.plans import LivePlan
+from fedgroup.live.tally import Tally
+from fedgroup.maps.private_map import MOST_STORED, PrivateMap, map_facts, map_from
 from fedgroup.messages.asked import Check
 from fedgroup.messages.said import Checked
 from fedgroup.messages.wire_query import WireQuery
@@ -32,13 +33,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("fedgroup.provider")
 
+Released = Answer | PrivateMap
+"""What comes of a question: a value, or those of all bins of a map."""
+
 _AWAY = "owner that was here before is away; its records are not counted"
 _ALL_AWAY = "owners that were here before are away; their records are not counted"
 
 
 @dataclass(frozen=True)
 class LiveQuestion:
-    """A question with the groups that answer it, which stay while it is held (`LiveProvider.question`)."""
+    """A question with the groups that answer it, which stay while it is held (`LiveProvider.question`).
+
+    What comes of it is a map if it has places, steps or categories, or is asked for as one (`as_map`).
+    """
 
     provider: LiveProvider
     query: RangeQuery
@@ -46,8 +53,9 @@ class LiveQuestion:
     method: Method
     plan: LivePlan | None
     key: str
+    as_map: bool
 
-    async def again(self) -> Answer | None:
+    async def again(self) -> Released | None:
         """Return the stored answer to the same question, for nothing, if every owner in it has the same data still."""
         started = time.perf_counter()
         found = self.provider.store.earlier(self.key)
@@ -63,12 +71,12 @@ class LiveQuestion:
         log.info("asked", extra=self._told)
         log.info("answered", extra=self._told)
         attendance = await self.provider.attendance(self.plan)
-        answer = with_attendance(answers.again(stored), attendance, heard=set(everyone))
-        return replace(answer, seconds=time.perf_counter() - started)
+        known = with_attendance(self._stored(stored), attendance, heard=set(everyone))
+        return replace(known, seconds=time.perf_counter() - started)
 
     async def ask(
         self, *, by: str = "", quorum: Quorum | None = None, may_rerun: Callable[[], bool] = lambda: True
-    ) -> Answer:
+    ) -> Released:
         """Return the answer of the owners that are here; with fewer than the `quorum` nobody is asked."""
         started, provider = time.perf_counter(), self.provider
         log.info("asked", extra=self._told)
@@ -80,9 +88,9 @@ class LiveQuestion:
         self._require_heard(tally)
         answer = self._answer(tally, attendance)
         provider.answered_at = time.time()
-        if not tally.reruns:
+        if not tally.reruns and self.query.bins <= MOST_STORED:
             with contextlib.suppress(LedgerUnavailable):  # what is not kept is asked and paid for again
-                facts = answer_facts(answer) | {"heard_of": sorted(tally.heard)}
+                facts = facts_of(answer) | {"heard_of": sorted(tally.heard)}
                 provider.store.keep(self.key, tally.rounds[0], facts)
         log.info("answered", extra=self._told)
         return replace(answer, seconds=time.perf_counter() - started)
@@ -118,7 +126,13 @@ class LiveQuestion:
         left = left_in_words(self.provider.owners_left(self.query.epsilon)) if spent else None
         raise TooFewHeard(heard=0, needed=1, refused=tally.reasons, charged=tally.paid, spent=spent, known_left=left)
 
-    def _answer(self, tally: Tally, attendance: Attendance) -> Answer:
+    def _stored(self, facts: Mapping[str, Any]) -> Released:
+        """Return what was kept, marked as such and free."""
+        if not self.as_map:
+            return answers.again(facts)
+        return map_from(facts, self.query, self.provider.settings.public_map, stored=True, charged=0.0)
+
+    def _answer(self, tally: Tally, attendance: Attendance) -> Released:
         settings, cost = self.provider.settings, float(self.query.epsilon * (1 + tally.reruns))
         colluders, alone = settings.masks.colluders, bool(tally.alone)
         method = {
@@ -129,18 +143,22 @@ class LiveQuestion:
             "noises": tally.noises,
             "delta": tally.delta,
         }
-        return user.answer(
-            self.query,
-            [tally.totals(settings.protection)],
-            method=method,
-            charged=cost,
-            notes=notes_of(tally, attendance),
-            epsilon=cost,
-            private=True,
-            asked_at=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
-            refused=tally.reasons,
+        told: dict[str, Any] = {
+            "method": method,
+            "charged": cost,
+            "notes": notes_of(tally, attendance),
+            "epsilon": cost,
+            "private": True,
+            "asked_at": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
+            "refused": tally.reasons,
             **attendance.counts(tally.heard),
-        )
+        }
+        totals = tally.totals(settings.protection)
+        public_map = settings.public_map
+        if self.as_map:
+            protected = str(settings.protection)
+            return user.map_answer(self.query, totals, public_map=public_map, protection=protected, **told)
+        return user.answer(self.query, [totals], lonlat=public_map.lonlat, **told)
 
     @property
     def _told(self) -> dict[str, str]:
@@ -160,7 +178,12 @@ def notes_of(tally: Tally, attendance: Attendance) -> tuple[str, ...]:
     return (*notes, *_away(attendance))
 
 
-def with_attendance(answer: Answer, attendance: Attendance, *, heard: Collection[str]) -> Answer:
+def facts_of(released: Released) -> dict[str, Any]:
+    """Return what came of a question as JSON values."""
+    return map_facts(released) if isinstance(released, PrivateMap) else answer_facts(released)
+
+
+def with_attendance(answer: Released, attendance: Attendance, *, heard: Collection[str]) -> Released:
     """Return an answer that is given again, with who is known and who is away now."""
     lasting = tuple(note for note in answer.notes if not note.endswith((_AWAY, _ALL_AWAY)))
     known = Attendance(attendance.known.union(heard), attendance.present.union(heard))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,9 +14,19 @@ MOMENT_S = 0.25
 
 
 class Replies:
-    """What owners answered to one thing that was asked: the first reply of each that was asked, and nothing else."""
+    """What owners answered to one thing that was asked: the first reply of each that was asked, and nothing else.
 
-    def __init__(self, expected: Collection[str], *, quiet: Collection[str] = ()) -> None:
+    `taking` takes a reply and returns what is kept of it: long vectors are added up, and kept by nobody.
+    """
+
+    def __init__(
+        self,
+        expected: Collection[str],
+        *,
+        quiet: Collection[str] = (),
+        taking: Callable[[str, Any], Any] = lambda _owner, message: message,
+    ) -> None:
+        self._taking = taking
         self.silent = set(expected)
         self._waited_for = self.silent.difference(quiet) or set(expected)
         self._enough_in = asyncio.Event()
@@ -32,8 +42,13 @@ class Replies:
         if isinstance(message, Refused):
             self.refused[owner] = message.reason
         else:
-            self.said[owner] = message
+            self.said[owner] = self._taking(owner, message)
         self.give_up_on(owner)
+
+    def add(self, more: Replies) -> None:
+        """Add what others were asked, or the same owners later."""
+        self.said |= more.said
+        self.refused |= more.refused
 
     def give_up_on(self, owner: str) -> None:
         """Stop waiting for an owner that is gone."""
@@ -64,10 +79,10 @@ class Switchboard:
 
     @contextmanager
     def expecting(
-        self, about: bytes, kinds: tuple[type, ...], owners: Collection[str], *, quiet: Collection[str] = ()
+        self, about: bytes, kinds: tuple[type, ...], owners: Collection[str], **how: Any
     ) -> Iterator[Replies]:
-        """Collect replies of these kinds about one thing while the context lasts; `quiet` owners hold nobody up."""
-        replies = Replies(owners, quiet=quiet)
+        """Collect replies of these kinds about one thing while the context lasts, in one of the ways of `Replies`."""
+        replies = Replies(owners, **how)
         self._waiting[about, kinds] = replies
         try:
             yield replies

@@ -30,6 +30,7 @@ from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.node_parts import OwnersSilo
 from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.noise import SecureNoise
+from fedgroup.privacy.sensitivity import Protection
 from fedgroup.space import PublicMap
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.storage.sole_use import sole_use
@@ -199,7 +200,7 @@ def open_node(
     marked = open_ledger(config, holder=identity.name, new_ledger=new_ledger)
     node = OwnerNode(
         identity,
-        open_silo(config.silo, facts.public_map, max_records=facts.max_records),
+        open_silo(config.silo, facts.public_map, protection=facts.protection),
         public_map=facts.public_map,
         protection=facts.protection,
         policy=config.policy.policy,
@@ -214,17 +215,17 @@ def open_node(
     return node, identity, vouching, marked
 
 
-def open_silo(settings: dict[str, Any], public_map: PublicMap, *, max_records: int | None) -> OwnersSilo:
-    """Return an owner's silo; `kind = "records"` is a table that is read when its owner starts."""
+def open_silo(settings: dict[str, Any], public_map: PublicMap, *, protection: Protection) -> OwnersSilo:
+    """Return an owner's silo, cut as all agreed; `kind = "records"` is a table that is read when its owner starts."""
     if settings.get("kind") == "records":
         from fedgroup.data.files import read_own
 
         if set(settings) != {"kind", "path"}:
             raise InvalidInput('a silo of the kind "records" has a path, and nothing else')
-        return TableSilo(read_own(Path(settings["path"])), public_map, max_records=max_records)
+        return TableSilo(read_own(Path(settings["path"])), public_map, protection=protection)
     from fedgroup.silos import open_silo as open_database
 
-    database: OwnersSilo = open_database(settings, public_map, max_records=max_records)
+    database: OwnersSilo = open_database(settings, public_map, protection=protection)
     return database
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fedgroup.live.settings import UsualGrouping
+from fedgroup.messages.limits import MOST_WORDS
 from fedgroup.questions.graphs import PRIVATE
 from fedgroup.questions.kinds import KINDS
 
@@ -15,6 +16,8 @@ domain = [{domain}]      # west, south, east, north: public, never taken from re
 lonlat = {lonlat}                        # true: degrees, and radii in metres
 neighbours = "add-remove"             # what epsilon protects: one record added or removed; or "replace"
 unit = "record"                       # or "owner", with max_records = K: all records of an owner, cut to K
+                                      # or "subject", such as a car: K records, and max_bins = M bins of a map
+subjects = false                      # true: owners' tables say which records are of one subject
 {offered}
 [identity]                            # see: fedgroup certificates --help
 folder = "{folder}"                   # this party's certificate and keys
@@ -54,6 +57,7 @@ seconds = 10.0                        # how long a round of a question may take;
 least_owners = 1                      # a question is refused, and costs nothing, if fewer owners are here
 least_share = 0.0                     # likewise for this share of all known owners
 messages_at_once = 2000               # questions under way times owners; more questions wait, and then are refused
+vectors_mb = 32                       # what owners may be sending at once: maps are asked for in waves
 cohort_size = 50                      # masked cohorts have about this many members
 mpc_most = 500                        # the most members of any group; mpc, all owners in one, is refused beyond
 colluders = 1                         # how many members of a masked group may pool what they know
@@ -98,6 +102,8 @@ trusted_with = []                     # the owners it may be in trusted groups w
 fewest_members = 3                    # of a masked group that answer together, itself included
 fewest_colluders = 1                  # how many of them may pool what they know without harm, at least
 smallest_radius = 0.0                 # every part of a range has room for such a circle (metres if lonlat)
+smallest_cell = 0.0                   # every place of a map has room for such a square
+most_bins = {most_bins}                     # of one map: places times steps of time times categories
 shortest_window = 0                   # the least length of a time window: seconds, or "15m", "1h", "7d"
 tell_left = false                     # true: the provider, and so its users, may know what is left of the cap
 comparisons = 0                       # secure comparisons per epoch; each shows one exact bit about two owners
@@ -113,6 +119,8 @@ y = "y"\
 _MORE_SILO = """\
 # time = "time"                       # the column of times; without it time windows are refused
 # attributes = ["fare"]               # the columns of numbers that may be summed
+# subject = "car"                     # whose a record is inside this owner; without it the owner is its only subject
+# texts = ["category"]                # the columns of words by which a map may tell records apart
 # order = "time"                      # which records are first, needed with max_records
 """
 
@@ -150,7 +158,9 @@ def owner_text(
     """Return an owner's file."""
     common = _common(federation, domain, lonlat, places, "")
     silos = {"silo": PARQUET_SILO, "more_silo": _MORE_SILO} if silo is None else {"silo": silo, "more_silo": ""}
-    return _OWNER.format(file=file, common=common, host=host, port=port, cap=cap, kinds=_quoted(KINDS), **silos)
+    return _OWNER.format(
+        file=file, common=common, host=host, port=port, cap=cap, kinds=_quoted(KINDS), most_bins=MOST_WORDS, **silos
+    )
 
 
 def _common(federation: str, domain: str, lonlat: bool, places: dict[str, str], offered: str) -> str:

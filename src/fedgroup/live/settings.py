@@ -8,6 +8,7 @@ from typing import Annotated
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.given import one_of
 from fedgroup.live.attendance import Quorum
+from fedgroup.live.waves import IN_FLIGHT_BYTES
 from fedgroup.messages.limits import MOST_MEMBERS
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.graphs import LEFTOVERS, PRIVATE
@@ -33,6 +34,8 @@ def agreed_on(federation: str, public_map: PublicMap, protection: Protection) ->
     """
     domain = [float(side) + 0.0 for side in public_map.domain.sides]  # -0 is 0
     protected = [protection.neighbours, protection.unit, protection.max_records]
+    if protection.max_bins is not None or protection.subjects:
+        protected += [protection.max_bins, protection.subjects]
     facts = json.dumps([federation, domain, public_map.lonlat, *protected])
     return hashlib.sha256(b"fedgroup agreed v1 " + facts.encode()).digest()[:AGREED_BYTES]
 
@@ -75,6 +78,7 @@ class LiveSettings:
     grouping: UsualGrouping = UsualGrouping()  # noqa: RUF009  frozen
     quorum: Quorum = field(default_factory=Quorum)
     messages_at_once: int = 2_000
+    in_flight_bytes: int = IN_FLIGHT_BYTES
 
     def __post_init__(self) -> None:
         if not 2 <= self.mpc_most <= MOST_MEMBERS:

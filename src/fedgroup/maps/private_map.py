@@ -5,10 +5,11 @@ Guarantee: everything here is made of what was released and of public bins. It c
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,13 @@ import shapely
 from fedgroup.questions.answers import Told
 from fedgroup.questions.bins import Value
 from fedgroup.questions.query import RangeQuery
-from fedgroup.space import Circle, Grid, PublicMap, Rectangle
-from fedgroup.space.geodesy import places_around
+from fedgroup.space import Grid, PublicMap
 from fedgroup.space.places import Districts, Hexagons, Places, grid_shapes
+from fedgroup.space.shapes import drawn
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 Array = npt.NDArray[Any]
 
@@ -28,8 +33,6 @@ MOST_STORED = 100_000
 
 _ARRAYS = ("values", "low", "high")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_ROUND = 64
-"""A circle is drawn with so many corners."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,7 +41,8 @@ class PrivateMap(Told):
 
     An interval [low, high] holds its own bin's value with `confidence`; values plus and minus `half_width_all` hold
     all of them at once with that confidence (None for means). `scales` are those of the noise of each part, in whole
-    units; every bin holds `noises` such noises. `true_values` are for evaluation.
+    units; every bin holds `noises` such noises. `protection` says in words who is protected. `true_values` are for
+    evaluation.
     """
 
     query: RangeQuery
@@ -48,6 +52,7 @@ class PrivateMap(Told):
     high: Array = field(repr=False)
     half_width_all: float | None
     scales: Mapping[str, float]
+    protection: str = ""
     true_values: Array | None = field(default=None, repr=False)
 
     @property
@@ -94,12 +99,8 @@ class PrivateMap(Told):
                 return grid_shapes(grid)
             case Hexagons() | Districts() as several:
                 return list(several.shapes())
-            case Rectangle(west, south, east, north):
-                return [shapely.box(west, south, east, north)]
-            case Circle(x, y, radius):
-                return [_disc(x, y, radius, lonlat=self.public_map.lonlat)]
-            case polygon:
-                return [polygon.shape]
+            case one_range:
+                return [drawn(one_range, lonlat=self.public_map.lonlat)]
 
     def starts(self) -> list[datetime | None]:
         """Return when every step of time begins; one None where no steps were asked for."""
@@ -121,6 +122,65 @@ class PrivateMap(Told):
         summed: Array = self.at(self.values).sum(axis=(1, 2))
         return summed
 
+    # --- what others read, see or open ----------------------------------------------------------------------------
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame with a row for every bin; see `frames.columns_of` for its columns."""
+        from fedgroup.maps.frames import to_frame
+
+        return to_frame(self)
+
+    def to_geodataframe(self) -> Any:
+        """Return a GeoPandas frame with a row and a shape for every bin: EPSG:4326 in degrees, no CRS on a plane."""
+        from fedgroup.maps.frames import to_geodataframe
+
+        return to_geodataframe(self)
+
+    def plot(self, ax: Axes | None = None, *, step: int | None = None, category: Value | None = None) -> Axes:
+        """Draw the map with matplotlib and return its axes; what noise alone may explain is grey and hatched.
+
+        Steps of time and categories are added up, unless a `step` (0 is the first) or a `category` is chosen.
+        """
+        from fedgroup.maps.pictures import plot
+
+        return plot(self, ax, step=step, category=category)
+
+    def explore(
+        self, *, step: int | None = None, category: Value | None = None, tiles: str | None = "OpenStreetMap"
+    ) -> Any:
+        """Return a folium map to look around in, in a notebook or a browser (`save("map.html")`).
+
+        The browser fetches `tiles` of the place from outside, and folium's scripts; None: no tiles.
+        """
+        from fedgroup.maps.frames import explore
+
+        return explore(self, step=step, category=category, tiles=tiles)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the map as .gpkg, .parquet (GeoParquet), .geojson or .csv, with all that is told about it."""
+        from fedgroup.maps.files import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> PrivateMap:
+        """Return a map that was saved."""
+        from fedgroup.maps.files import load_map
+
+        return load_map(path)
+
+    @property
+    def __geo_interface__(self) -> dict[str, Any]:
+        """The bins as a GeoJSON collection, a feature each."""
+        from fedgroup.maps.frames import feature_collection
+
+        return feature_collection(self)
+
+    def _repr_html_(self) -> str:
+        from fedgroup.maps.pictures import map_html
+
+        return map_html(self)
+
 
 def told_of(private_map: Told) -> dict[str, Any]:
     """Return what is told with an answer, as JSON values."""
@@ -131,7 +191,13 @@ def told_of(private_map: Told) -> dict[str, Any]:
 def map_facts(made: PrivateMap) -> dict[str, Any]:
     """Return a map as JSON values, without its bins, which its question has."""
     arrays = {name: [None if each != each else each for each in getattr(made, name).tolist()] for name in _ARRAYS}
-    return told_of(made) | arrays | {"half_width_all": made.half_width_all, "scales": dict(made.scales)}
+    return told_of(made) | arrays | noise_of(made)
+
+
+def noise_of(made: PrivateMap) -> dict[str, Any]:
+    """Return how far noise moves a map and whom it protects, as JSON values."""
+    noise = {"half_width_all": made.half_width_all, "scales": dict(made.scales)}
+    return noise | ({"protection": made.protection} if made.protection else {})
 
 
 def map_from(facts: Mapping[str, Any], query: RangeQuery, public_map: PublicMap, **changed: Any) -> PrivateMap:
@@ -139,15 +205,13 @@ def map_from(facts: Mapping[str, Any], query: RangeQuery, public_map: PublicMap,
     told = {each.name: facts[each.name] for each in fields(Told) if each.name in facts}
     arrays = {name: np.array([np.nan if each is None else each for each in facts[name]]) for name in _ARRAYS}
     told |= {"notes": tuple(told.get("notes", ()))} | changed
-    facts = {"half_width_all": facts["half_width_all"], "scales": dict(facts["scales"])} | arrays | told
+    noise = {"half_width_all": facts["half_width_all"], "scales": dict(facts["scales"])}
+    facts = noise | {"protection": facts.get("protection", "")} | arrays | told
     return PrivateMap(query=query, public_map=public_map, **facts)
 
 
-def _time(microseconds: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=microseconds)
-
-
-def _disc(x: float, y: float, radius: float, *, lonlat: bool) -> shapely.Geometry:
-    if not lonlat:
-        return shapely.Point(x, y).buffer(radius, quad_segs=_ROUND // 4)
-    return shapely.Polygon(places_around(x, y, radius, _ROUND))
+def _time(microseconds: int) -> datetime | None:
+    try:
+        return _EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:  # before the year 1
+        return None

@@ -11,6 +11,8 @@ AGREED_BYTES = 16
 MOST_CELLS = 4_096
 MOST_WORDS = 65_536
 """The numbers of one answer: bins times parts, half a megabyte at 8 bytes each."""
+MOST_NAMES_BYTES = 1 << 18
+"""The names of all districts, or of all categories, of one question."""
 MOST_POINTS = 2_000
 MOST_DISTRICT_POINTS = 20_000
 MOST_MEMBERS = 2_000

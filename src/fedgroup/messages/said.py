@@ -187,14 +187,14 @@ class Refused:
 
 @dataclass(frozen=True)
 class Letter:
-    """A member's exact sums for the leader of its trusted group, sealed: others see two names and a fixed length."""
+    """A member's exact sums for the leader of its trusted group, sealed: others see two names and a public length."""
 
     round: bytes
     sealed: bytes
 
     def __post_init__(self) -> None:
         require_id(self.round)
-        require(len(self.sealed) <= 512, "a letter is short")
+        require(len(self.sealed) <= 8 * MOST_WORDS + 512, f"a letter has at most {MOST_WORDS} numbers of 8 bytes")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,14 @@ from typing import Any
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.messages.limits import MOST_DISTRICT_POINTS, MOST_POINTS, MOST_TEXT, MOST_WORDS, require
+from fedgroup.messages.limits import (
+    MOST_DISTRICT_POINTS,
+    MOST_NAMES_BYTES,
+    MOST_POINTS,
+    MOST_TEXT,
+    MOST_WORDS,
+    require,
+)
 from fedgroup.questions.bins import Categories
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.query import Measure, RangeQuery
@@ -18,6 +25,8 @@ from fedgroup.space.places import Districts, Hexagons, Places
 Ring = list[list[float]]
 """Points as pairs of numbers."""
 
+_LATEST = 1 << 62
+"""Microseconds: differences of times fit 64 bits."""
 _LENGTHS = {"circle": 3, "rectangle": 4, "polygons": 0, "grid": 2, "h3": 1, "districts": 0}
 
 
@@ -50,6 +59,7 @@ class WireRange:
         require(min(self.parts_of, default=1) >= 1, "a district has a polygon")
         require(not self.names or sum(self.parts_of) == len(self.polygons), "a polygon is of one district")
         require(all(0 < len(name) <= MOST_TEXT for name in self.names), "a district has a short name")
+        _require_short(self.names)
 
     @classmethod
     def of(cls, asked: Places) -> WireRange:
@@ -83,12 +93,14 @@ class WireRange:
             case "grid":
                 return Grid(domain, *map(_whole, self.numbers))
             case "h3":
-                return Hexagons(_whole(self.numbers[0]), domain)
+                cells = Hexagons(_whole(self.numbers[0]), domain)
+                require(cells.expected <= 2 * MOST_WORDS, f"a live answer has at most {MOST_WORDS} numbers")
+                return cells
             case "districts":
                 rest = iter(self.polygons)
-                return Districts(
-                    tuple(self.names), tuple(_shape([next(rest) for _ in range(n)]) for n in self.parts_of)
-                )
+                # whether they overlap was looked at by who asks; a place is in one of them in any case
+                shapes = tuple(_shape([next(rest) for _ in range(n)]) for n in self.parts_of)
+                return Districts(tuple(self.names), shapes, checked=False)
         return _shape(self.polygons)
 
 
@@ -114,10 +126,13 @@ class WireQuery:
         require(self.kind in KINDS, "a question is of a known kind")
         require(self.epsilon_nano > 0, "a question has an epsilon greater than 0")
         require(self.attribute is None or 0 < len(self.attribute) <= MOST_TEXT, "an attribute has a short name")
+        times = (self.since, self.until, self.every)
+        require(all(time is None or abs(time) < _LATEST for time in times), "a time lies within some 100,000 years")
         require(self.by is None or 0 < len(self.by) <= MOST_TEXT, "an attribute has a short name")
         require((self.by is not None) == bool(self.values), "categories are values of an attribute")
-        texts = (value for value in self.values if isinstance(value, str))
+        texts = [value for value in self.values if isinstance(value, str)]
         require(all(len(text) <= MOST_TEXT for text in texts), "a category has a short name")
+        _require_short(texts)
 
     @classmethod
     def of(cls, query: RangeQuery) -> WireQuery:
@@ -129,6 +144,12 @@ class WireQuery:
         said = replace(plain, since=query.since, until=query.until, every=query.every, **cut)
         require(query.bins * len(query.parts) <= MOST_WORDS, f"a live answer has at most {MOST_WORDS} numbers")
         return said
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it is about one range and one time window."""
+        places = self.range.shape in ("grid", "h3", "districts")
+        return not places and self.every is None and self.by is None
 
     def read(self, domain: Box) -> RangeQuery:
         """Return the question itself, which checks the rest; it is read once for one domain."""
@@ -154,6 +175,12 @@ class WireQuery:
         )
         require(query.bins * len(query.parts) <= MOST_WORDS, f"a live answer has at most {MOST_WORDS} numbers")
         return query
+
+
+def _require_short(names: list[str]) -> None:
+    """Refuse names that would make a question longer than a message."""
+    long = sum(len(name.encode(errors="replace")) for name in names) > MOST_NAMES_BYTES
+    require(not long, f"names of districts or categories take at most {MOST_NAMES_BYTES} bytes in all")
 
 
 def _polygons(shape: Polygon | MultiPolygon) -> list[list[Ring]]:

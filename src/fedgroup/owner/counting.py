@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.errors import InvalidQuery
+from fedgroup.owner.firsts import FirstBins, FirstRecords
 from fedgroup.owner.identity import Codes
 from fedgroup.owner.records import Records
 from fedgroup.owner.times import NO_TIME, Times
@@ -44,15 +45,25 @@ class Found:
         return {part: sum_by(self.bin, values, bins) for part, values in self.units.items()}
 
 
-def contributing(records: Records, public_map: PublicMap, *, most: int | None = None, unit: Unit = "owner") -> Records:
+def contributing(
+    records: Records,
+    public_map: PublicMap,
+    *,
+    most: int | None = None,
+    unit: Unit = "owner",
+    taken: FirstRecords | None = None,
+) -> Records:
     """Return the records inside the domain, of each owner or subject at most the first `most` in the table's order.
 
-    The cut looks at one unit's records only, so a unit that joins or leaves changes no other unit's records.
+    Of a table that comes in parts `taken` remembers what the parts before had. The cut looks at one unit's records
+    only, so a unit that joins or leaves changes no other unit's records.
     """
     inside = public_map.inside(records.x, records.y)
     if most is not None:
-        whose, units = (records.of_subject, records.subjects) if unit == "subject" else (records.code, None)
-        inside[_rank_within(whose, inside, len(records.owners) if units is None else units) >= most] = False
+        by_subject = unit == "subject"
+        whose = records.of_subject if by_subject else records.code
+        units = records.subjects if by_subject else len(records.owners)
+        inside = (taken or FirstRecords()).of(whose, inside, units=units, most=most)
     return records if inside.all() else records.keep(np.flatnonzero(inside))
 
 
@@ -74,7 +85,7 @@ def partial_answers(records: Records, query: RangeQuery, public_map: PublicMap) 
 
 def found_units(records: Records, query: RangeQuery, public_map: PublicMap, *, most_bins: int | None = None) -> Found:
     """Return what the records add to every bin of a question; a subject counts in the first `most_bins` it is in."""
-    rows, at = _rows_and_bins(records, query, public_map)
+    rows, at = rows_and_bins(records, query, public_map)
     return units_of(records, query, rows, at, most_bins=most_bins)
 
 
@@ -117,16 +128,11 @@ def count_cells(records: Records, grid: Grid, public_map: PublicMap) -> Ints:
 
 def _people(records: Records, rows: Rows, at: Ints, *, bins: int, most: int | None) -> Found:
     """Return every subject once in each bin that it is in, or in the first `most` of them."""
-    subject = records.of_subject[rows]
-    key = subject.astype(np.int64) * bins + at
-    first = np.sort(np.unique(key, return_index=True)[1])
-    if most is not None and most < bins:
-        everyone = np.ones(len(first), dtype=np.bool_)
-        first = first[_rank_within(subject[first], everyone, records.subjects) < most]
+    first = FirstBins(bins, most=most).of(records.of_subject[rows], at, subjects=records.subjects)
     return Found(records.code[rows][first], at[first], {"people": np.ones(len(first), dtype=np.int64)})
 
 
-def _rows_and_bins(records: Records, query: RangeQuery, public_map: PublicMap) -> tuple[Rows, Ints]:
+def rows_and_bins(records: Records, query: RangeQuery, public_map: PublicMap) -> tuple[Rows, Ints]:
     """Return the records that lie in a bin, in the table's order, and the bin of each."""
     if query.is_range:
         rows = np.flatnonzero(in_range(records, query, public_map))
@@ -239,15 +245,3 @@ def _interval(place: float, edges: Floats) -> int:
     while place >= edges[k + 1]:
         k += 1
     return k
-
-
-@numba.njit(cache=True)
-def _rank_within(code: Codes, inside: npt.NDArray[np.bool_], owners: int) -> Ints:
-    """Return for each record how many earlier records inside the domain its owner, or subject, has."""
-    seen = np.zeros(owners, dtype=np.int64)
-    rank = np.empty(len(code), dtype=np.int64)
-    for i in range(len(code)):
-        rank[i] = seen[code[i]]
-        if inside[i]:
-            seen[code[i]] += 1
-    return rank

@@ -44,6 +44,9 @@ _GRAPH_FAILURE = FAILURE / MOST_OFFERS
 MOST_REMEMBERED = 1_024
 """Masked values that are also kept in memory; the ledger keeps all of them."""
 
+MOST_REMEMBERED_BYTES = 4 << 20
+"""Likewise for answers with many bins."""
+
 
 @dataclass(eq=False)
 class Group:
@@ -158,7 +161,7 @@ class Group:
         """
         heard = tuple(positions)
         known = self._masked_with.get(heard)
-        if known is None or len(known.answered) >= MOST_REMEMBERED:
+        if known is None or _is_full(known):
             roster = [member.exchange_key for member in self.members]
             present = set(heard)
             neighbours = [each for each in self.neighbours if each in present]
@@ -167,6 +170,10 @@ class Group:
                 raise Unknown("members")
             self._masked_with = {heard: Member(key, self.position, roster=roster, neighbours=neighbours)}
         return self._masked_with[heard]
+
+
+def _is_full(known: Member) -> bool:
+    return len(known.answered) >= MOST_REMEMBERED or known.held_bytes >= MOST_REMEMBERED_BYTES
 
 
 class Memberships:

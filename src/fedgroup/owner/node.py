@@ -21,6 +21,7 @@ from typing import Any, TypeGuard
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import (
     InvalidInput,
+    InvalidQuery,
     LedgerUnavailable,
     ProtocolViolation,
 )
@@ -54,6 +55,7 @@ from fedgroup.owner.rounds import (
     read_letter,
     sums_of,
     told_of_masked,
+    too_long_to_lead,
 )
 from fedgroup.owner.together import Answering, Begin, Earlier, Keep, answered, answered_together
 from fedgroup.privacy.budget import Charge
@@ -303,7 +305,9 @@ class OwnerNode:
         if reason is not None:
             return self._refused(ask.round, reason)
         group = self._groups.valid(self._groups.of(ask.plan))
-        this = self._open.begin(ask, query, group, until)
+        if group.mode == "trusted" and too_long_to_lead(query, len(group.members)):
+            return self._refused(ask.round, "bins")
+        this = self._open.begin(ask, query, group, until, now=self._clock())
         if group.mode == "masked":
             group.terms.require_enough(len(group.members))
             for scale in scales_of(query, self._protection).values():
@@ -328,7 +332,12 @@ class OwnerNode:
     def _read(self, ask: Ask, until: float) -> tuple[RangeQuery, str | None]:
         """Return a question that can be answered, in time, and the policy's reason to refuse it."""
         self._require_time(until)
-        query = ask.query.read(self._map.domain)
+        try:
+            query = ask.query.read(self._map.domain)
+        except InvalidQuery:
+            if ask.query.is_range:
+                raise
+            raise Unknown("bins") from None
         require_answerable(query, self._silo, public_map=self._map, protection=self._protection)
         return query, self.policy.against_question(query, self._map)
 

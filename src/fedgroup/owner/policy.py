@@ -88,7 +88,7 @@ class Policy:
             return "attribute"
         if query.bins > self.most_bins:
             return "bins"
-        if self._is_short(query.since, query.until) or self._is_short(0, query.every):
+        if self._is_short(query.since, query.until) or self._has_short_step(query):
             return "window"
         return None if self._has_room(query.range, public_map) else "radius"
 
@@ -124,6 +124,16 @@ class Policy:
     def trusts(self, names: Collection[str]) -> bool:
         """Tell whether the owner consented to a trusted group with these others; `*` stands for everybody."""
         return "*" in self.trusted_with or set(names) <= set(self.trusted_with)
+
+    def _has_short_step(self, query: RangeQuery) -> bool:
+        """Tell whether a step of time is shorter than the shortest window: the last one may be, or one cut at now."""
+        if query.every is None or query.since is None or query.until is None or self.shortest_window == 0:
+            return False
+        now = None if self.now is None else math.floor(self.now() * _SECOND)
+        end = query.until if now is None else min(query.until, now)
+        last = (end - query.since) % query.every if end > query.since else 0
+        steps = [query.every, *([last] if last else [])]
+        return min(steps) < self.shortest_window * _SECOND
 
     def _is_short(self, since: int | None, until: int | None) -> bool:
         """Tell whether a time window, up to now, is shorter than the shortest; one that is open to the past is not."""

@@ -106,8 +106,13 @@ class Records:
         subject: str | None = None,
         owners: Any = None,
         planar: bool = False,
+        lonlat: bool | None = None,
     ) -> Records:
-        """Return the records of a pandas or GeoPandas frame; columns are found by their usual names."""
+        """Return the records of a pandas or GeoPandas frame; columns are found by their usual names.
+
+        A GeoPandas frame's CRS says what its points are: degrees are turned to WGS84, a projection is taken as a plane,
+        in its units. Points without a CRS are refused unless `planar` or `lonlat` is said.
+        """
         if not (hasattr(frame, "columns") and hasattr(frame, "iloc")):
             raise InvalidInput(f"Records.from_frame takes a pandas or GeoPandas frame, got {written(frame)}")
         names = [name for name in frame.columns if isinstance(name, str)]
@@ -118,10 +123,11 @@ class Records:
             names, owner=owner, x=x, y=y, time=time, subject=subject, planar=planar, points=geometry
         )
         if geometry is None:
-            east, north, lonlat = _plain(frame[chosen.x]), _plain(frame[chosen.y]), chosen.lonlat
+            east, north = _plain(frame[chosen.x]), _plain(frame[chosen.y])
+            degrees = chosen.lonlat if lonlat is None else yes_or_no(lonlat, name="lonlat")
         else:
-            east, north = _point_columns(frame[geometry])
-            lonlat = not planar and frame.crs is not None and bool(frame.crs.is_geographic)
+            points, degrees = _read_crs(frame[geometry], planar=planar, lonlat=lonlat)
+            east, north = _point_columns(points)
         others = [name for name in names if name not in chosen.taken and frame[name].dtype.kind in "iufb"]
         texts = [name for name in names if name not in chosen.taken and _holds_texts(frame[name])]
         return cls(
@@ -129,7 +135,7 @@ class Records:
             x=east,
             y=north,
             owners=owners,
-            lonlat=lonlat,
+            lonlat=degrees,
             attributes={name: _plain(frame[name]) for name in others},
             time=None if chosen.time is None else _plain_times(frame[chosen.time]),
             subject=None if chosen.subject is None else frame[chosen.subject].to_numpy(),
@@ -196,8 +202,11 @@ class Records:
         return len(self.owners) if self.subject is None else int(self.subject.max(initial=-1)) + 1
 
     def keep(self, rows: npt.NDArray[Any], *, owners: OwnerIds | None = None) -> Records:
-        """Return the table with these rows only; the list of owners stays, unless another is given."""
-        return replace(
+        """Return the table with these rows only; the list of owners stays, unless another is given.
+
+        Guarantee: a subject keeps its number, whatever else is kept: parts of a table are added up by it.
+        """
+        kept = replace(
             self,
             owner=self.owners[self.code[rows]],
             owners=self.owners if owners is None else owners,
@@ -207,9 +216,11 @@ class Records:
             attributes={name: column[rows] for name, column in self.attributes.items()},
             # as datetimes: bare integers would be read as seconds
             time=None if self.time is None else self.time[rows].view("datetime64[us]"),
-            subject=None if self.subject is None else self.subject[rows],
+            subject=None,
             texts={name: column.keep(rows) for name, column in self.texts.items()},
         )
+        object.__setattr__(kept, "subject", None if self.subject is None else _frozen(self.subject[rows]))
+        return kept
 
     @cached_property
     def snapshot(self) -> str:
@@ -282,6 +293,30 @@ def _plain_times(column: Any) -> npt.NDArray[Any]:
     if getattr(column.dtype, "tz", None) is not None:
         column = column.dt.tz_convert(None)
     return np.asarray(column.to_numpy() if column.dtype.kind in "MO" else _plain(column))
+
+
+def _read_crs(points: Any, *, planar: bool, lonlat: bool | None) -> tuple[Any, bool]:
+    """Return points with whether they are degrees; those of another datum are turned to WGS84."""
+    degrees = lonlat if lonlat is None else yes_or_no(lonlat, name="lonlat")
+    if planar and degrees:
+        raise InvalidInput("points are planar or lonlat, not both")
+    if points.crs is None:
+        if not planar and degrees is None:
+            raise InvalidInput(
+                "the frame does not tell its coordinate system; say frame.set_crs(...), or lonlat=True for degrees of "
+                "longitude and latitude, or planar=True for x and y on a plane"
+            )
+        return points, bool(degrees)
+    if not points.crs.is_geographic:
+        if degrees:
+            raise InvalidInput("the frame is projected, not in degrees; leave lonlat out, or use frame.to_crs(4326)")
+        return points, False
+    if planar or degrees is False:
+        raise InvalidInput(
+            "the frame is in degrees, which are no plane: 500 would be 500 degrees; leave planar out, or project it "
+            "first: frame.to_crs(frame.estimate_utm_crs())"
+        )
+    return points.to_crs("EPSG:4326"), True
 
 
 def _point_columns(points: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -15,6 +15,7 @@ from fedgroup.errors import ProtocolViolation
 from fedgroup.messages.asked import Ask
 from fedgroup.messages.said import Letter, Masked
 from fedgroup.owner.groups import Group
+from fedgroup.owner.refusals import Unknown
 from fedgroup.privacy.lone_share import epsilon_if_alone
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import Disclosed, release_masked, release_sum, scales_of
@@ -22,11 +23,14 @@ from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.masking import round_context
 from fedgroup.secure.member import Member
+from fedgroup.secure.widths import word_bytes
 
 Ints = npt.NDArray[np.int64]
 
 MOST_OPEN = 256
 MOST_HELD = 4_096
+MOST_LETTER_BYTES = 64 << 20
+"""Of letters to a leader: as many as may be held, and as many again as may come in all rounds that are open."""
 _NUMBER = 8
 _FEWEST = 2
 """A letter holds a position and so many numbers at least, so that all about one range are equally long."""
@@ -49,6 +53,12 @@ class Round:
     ready: bool = False
 
     @property
+    def most_bytes(self) -> int:
+        """How long the letters of this round are in all, if this owner leads and everybody writes."""
+        leads = self.group.mode == "trusted" and self.group.position == 0
+        return len(self.group.members) * _numbers(self.query) * _NUMBER if leads else 0
+
+    @property
     def complete(self) -> bool:
         return self.awaited is not None and set(self.awaited) - {self.group.position} <= set(self.letters)
 
@@ -59,18 +69,29 @@ class OpenRounds:
     def __init__(self) -> None:
         self._rounds: OrderedDict[bytes, Round] = OrderedDict()
         self._held: OrderedDict[tuple[bytes, str], Letter] = OrderedDict()
+        self._held_bytes = 0
 
-    def begin(self, ask: Ask, query: RangeQuery, group: Group, until: float) -> Round:
+    def begin(self, ask: Ask, query: RangeQuery, group: Group, until: float, *, now: float = 0.0) -> Round:
         """Return the round of a question; one id stands for one question for ever."""
         known = self._rounds.get(ask.round)
         if known is not None:
             if (known.ask.query, known.ask.plan) != (ask.query, ask.plan):
                 raise ProtocolViolation("a round's question cannot change")
             return known
-        self._rounds[ask.round] = Round(ask, query, group, until)
+        this = Round(ask, query, group, until)
+        if self._most_bytes + this.most_bytes > MOST_LETTER_BYTES:
+            self._rounds = OrderedDict((name, each) for name, each in self._rounds.items() if each.until >= now)
+        if self._most_bytes + this.most_bytes > MOST_LETTER_BYTES:
+            # an open round is never given up for another: its members have paid
+            raise Unknown("bins")
+        self._rounds[ask.round] = this
         while len(self._rounds) > MOST_OPEN:
             self._rounds.popitem(last=False)
-        return self._rounds[ask.round]
+        return this
+
+    @property
+    def _most_bytes(self) -> int:
+        return sum(each.most_bytes for each in self._rounds.values())
 
     def find(self, round_id: bytes) -> Round | None:
         return self._rounds.get(round_id)
@@ -80,14 +101,26 @@ class OpenRounds:
 
     def hold(self, sender: str, letter: Letter) -> None:
         """Keep a letter whose question has not come yet."""
-        self._held.setdefault((letter.round, sender), letter)
-        while len(self._held) > MOST_HELD:
-            self._held.popitem(last=False)
+        if (letter.round, sender) not in self._held:
+            self._held[letter.round, sender] = letter
+            self._held_bytes += len(letter.sealed)
+        while len(self._held) > MOST_HELD or self._held_bytes > MOST_LETTER_BYTES:
+            self._forget(next(iter(self._held)))
 
     def held(self, round_id: bytes) -> list[tuple[str, Letter]]:
         """Return, and forget, the letters held for a round."""
         found = [key for key in self._held if key[0] == round_id]
-        return [(key[1], self._held.pop(key)) for key in found]
+        return [(key[1], self._forget(key)) for key in found]
+
+    def _forget(self, key: tuple[bytes, str]) -> Letter:
+        letter = self._held.pop(key)
+        self._held_bytes -= len(letter.sealed)
+        return letter
+
+
+def too_long_to_lead(query: RangeQuery, members: int) -> bool:
+    """Tell whether the letters of a trusted group are more than its leader takes: public, and the same for all."""
+    return members * _numbers(query) * _NUMBER > MOST_LETTER_BYTES
 
 
 def partial_letter(this: Round, disclosed: Disclosed, identity: Any) -> Letter:
@@ -152,10 +185,12 @@ def masked_reply(
     Requires:  the round was charged, and this is called once for it.
     """
     query, parts = this.query, this.group.terms.parts
+    width = word_bytes(query, protection, this.group.terms)
     roster = this.group.digest + struct.pack(f"!{len(positions)}H", *positions)
 
     def mask(values: Any) -> Any:
-        return np.frombuffer(member.answer(_masked_context(this, roster), values[0]), dtype="<u8").reshape(1, -1)
+        sent = member.answer(_masked_context(this, roster), values[0], word_bytes=width)
+        return np.frombuffer(sent, dtype=f"<u{width}").reshape(1, -1)
 
     words = release_masked(
         {part: exact[part].reshape(1, -1) for part in query.parts},
@@ -165,7 +200,7 @@ def masked_reply(
         parts=np.array([parts], dtype=np.int64),
         mask=mask,
     )
-    return Masked(this.ask.round, words.astype("<u8").tobytes())
+    return Masked(this.ask.round, words.tobytes())
 
 
 def told_of_masked(this: Round, heard: int, protection: Protection) -> str:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from fedgroup.errors import InvalidInput
 from fedgroup.given import whole_number
 from fedgroup.privacy.keystream import Keystream
-from fedgroup.privacy.laplace import draw_discrete_laplace, draw_discrete_laplace_sum, draw_discrete_laplace_sums
+from fedgroup.privacy.laplace import draw_discrete_laplace, draw_discrete_laplace_sums
 from fedgroup.privacy.shares import draw_laplace_shares, draw_sums_of_shares
 
 LARGEST_SEED = 2**128
@@ -40,10 +40,6 @@ class NoiseSource(Protocol):
 
     def laplace(self, scale: Fraction, count: int) -> Ints | Floats:
         """Return `count` independent noises."""
-        ...
-
-    def laplace_sum(self, scale: Fraction, count: int) -> int | float:
-        """Return the sum of `count` independent noises."""
         ...
 
     def laplace_sums(self, scale: Fraction, each: int, count: int) -> Ints | Floats:
@@ -77,11 +73,6 @@ class SecureNoise:
         """Return `count` independent noises."""
         with self._turn():
             return draw_discrete_laplace(self._stream, scale, count)
-
-    def laplace_sum(self, scale: Fraction, count: int) -> int:
-        """Return the sum of `count` independent noises."""
-        with self._turn():
-            return draw_discrete_laplace_sum(self._stream, scale, count)
 
     def laplace_shares(self, scale: Fraction, parts: int, count: int) -> Ints:
         """Return `count` independent shares, of which `parts` make one Laplace noise."""
@@ -145,11 +136,6 @@ class SeededNoise:
         with self._lock:
             return draw_discrete_laplace(self._stream, scale, count)
 
-    def laplace_sum(self, scale: Fraction, count: int) -> int:
-        """Return the sum of the noises that `laplace` would return."""
-        with self._lock:
-            return draw_discrete_laplace_sum(self._stream, scale, count)
-
     def laplace_shares(self, scale: Fraction, parts: int, count: int) -> Ints:
         """Return `count` independent shares, the same for every source of this seed."""
         with self._lock:
@@ -184,10 +170,6 @@ class FloatingPointLaplace:
         centred = uniform - 0.5
         noise: Floats = -float(scale) * np.sign(centred) * np.log1p(-2 * np.abs(centred))
         return noise
-
-    def laplace_sum(self, scale: Fraction, count: int) -> float:
-        """Return the sum of `count` independent noises."""
-        return float(self.laplace(scale, count).sum())
 
     def laplace_sums(self, scale: Fraction, each: int, count: int) -> Floats:
         """Return `count` independent sums of `each` independent noises."""

@@ -32,10 +32,6 @@ class OpenDPNoise:
         noisy = dp.m.make_laplace(*vector, scale=float(safe))([0] * count)
         return np.array(noisy, dtype=np.int64)
 
-    def laplace_sum(self, scale: Fraction, count: int) -> int:
-        """Return the sum of `count` independent noises."""
-        return int(self.laplace(scale, count).sum())
-
     def laplace_sums(self, scale: Fraction, each: int, count: int) -> npt.NDArray[np.int64]:
         """Return `count` independent sums of `each` independent noises."""
         sums: npt.NDArray[np.int64] = self.laplace(scale, each * count).reshape(count, each).sum(axis=1)

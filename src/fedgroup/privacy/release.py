@@ -47,14 +47,12 @@ def scale_of_noise(sensitivity: int, epsilon: Epsilon) -> Fraction:
     return Fraction(sensitivity) / epsilon.exact
 
 
+_scale = lru_cache(maxsize=256)(scale_of_noise)
+
+
 def scales_of(query: RangeQuery, protection: Protection) -> dict[str, Fraction]:
     """Return the scale of the noise that each part of the answer gets in every bin."""
-    return dict(_scales(query, protection))
-
-
-@lru_cache(maxsize=256)
-def _scales(query: RangeQuery, protection: Protection) -> Mapping[str, Fraction]:
-    return {part: scale_of_noise(protection.of(part, query), query.epsilon_of_part) for part in query.parts}
+    return {part: _scale(protection.of(part, query), query.epsilon_of_part) for part in query.parts}
 
 
 def release_vectors(

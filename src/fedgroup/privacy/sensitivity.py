@@ -76,6 +76,15 @@ class Protection:
         """Whether the protected unit is one subject: then it counts once in a bin, however many records it has."""
         return self.unit == "subject" or (self.unit == "owner" and not self.subjects)
 
+    @property
+    def sees_subjects(self) -> bool:
+        """Whether owners tell their subjects apart: where one is its only subject, noise is made for one of them."""
+        return self.unit != "owner" or self.subjects
+
+    def most_records(self, query: RangeQuery) -> int | None:
+        """Return how many records of a unit a question looks at; None for all: people are not cut to some records."""
+        return None if "people" in query.parts and self.of_subjects else self.max_records
+
     def bins_of_subject(self, bins: int) -> int:
         """Return in how many of so many bins one subject counts at most."""
         if bins == 1:

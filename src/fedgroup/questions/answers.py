@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from fedgroup.questions.shown import answer_html
+from fedgroup.space.ranges import Range
+from fedgroup.space.shapes import drawn, geometry_of
+
 Number = int | float
 
 
@@ -53,13 +57,28 @@ class PrivateAnswer(Told):
 class Answer(PrivateAnswer):
     """An answer, and for evaluation what it can be compared with.
 
-    `values` are those of all repetitions; `true_value` is what the data say, `true_value_clipped` the same after
-    clipping and rounding, which is what noise is added to.
+    `range` is what was asked about, in degrees where `lonlat`. `values` are those of all repetitions; `true_value` is
+    what the data say, `true_value_clipped` the same after clipping and rounding, which is what noise is added to.
     """
 
     values: tuple[Number | None, ...] = ()
     true_value: Number | None = None
     true_value_clipped: Number | None = None
+    range: Range | None = field(default=None, repr=False, compare=False)
+    lonlat: bool = field(default=False, repr=False, compare=False)
+
+    @property
+    def __geo_interface__(self) -> dict[str, Any]:
+        """The range as a GeoJSON feature, with the value and its interval."""
+        if self.range is None:
+            raise AttributeError("this answer does not know its range")
+        low, high = self.interval
+        told = {"kind": self.kind, "value": self.value, "low": low, "high": high, "epsilon": self.epsilon}
+        shape = geometry_of(drawn(self.range, lonlat=self.lonlat))
+        return {"type": "Feature", "properties": told, "geometry": shape}
+
+    def _repr_html_(self) -> str:
+        return answer_html(self)
 
     @property
     def mean_absolute_error(self) -> float | None:
@@ -99,6 +118,7 @@ class Expectation:
     """What an answer would be like, told before anything is spent; AVG tells the errors of its SUM and its COUNT.
 
     `left` is what is left of the budget, or of a user's allowance in a live federation, which also knows `owners_left`.
+    Errors are those of each of the `bins` of a map.
     """
 
     kind: str
@@ -118,6 +138,7 @@ class Expectation:
     delta: float = 0.0
     notes: tuple[str, ...] = ()
     owners_left: OwnersLeft | None = None
+    bins: int = 1
 
 
 def answer_facts(answer: PrivateAnswer) -> dict[str, Any]:

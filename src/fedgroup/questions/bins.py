@@ -87,4 +87,6 @@ def steps_of(since: int | None, until: int | None, every: int | None) -> int:
     whole_number(every, name="every", least=1, refusal=InvalidQuery)
     if since is None or until is None:
         raise InvalidQuery("steps of time need since and until: which hours there are must not depend on records")
+    if every > max(until - since, 0):
+        raise InvalidQuery("a step of time is at most as long as the window from since to until")
     return -(-(until - since) // every)

@@ -115,6 +115,11 @@ class RangeQuery:
         return self.every is None and self.by is None and isinstance(self.range, Range)
 
     @property
+    def one_range(self) -> Range | None:
+        """The range that it is about; None for the places of a map."""
+        return self.range if isinstance(self.range, Range) else None
+
+    @property
     def only_places(self) -> bool:
         """Whether its bins are places alone, at all times and of all categories."""
         return self.since is None and self.until is None and self.by is None

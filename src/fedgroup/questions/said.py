@@ -12,14 +12,15 @@ from typing import Any, TypedDict
 
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery, ProtocolViolation
-from fedgroup.given import number, written
+from fedgroup.given import number
 from fedgroup.questions.bins import Categories, as_length
 from fedgroup.questions.instants import When, as_instant
 from fedgroup.questions.kinds import KINDS, MEASURE, either, require_kind
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Circle, Grid, MultiPolygon, Polygon, PublicMap, Range, Rectangle
-from fedgroup.space.places import Districts, Hexagons, Places, as_districts, as_grid, require_on_map
+from fedgroup.space.places import Districts, Hexagons, Places, as_grid, require_degrees, require_on_map
 from fedgroup.space.ranges import range_from_geojson
+from fedgroup.space.shapes import as_districts, as_range
 
 
 class Said(TypedDict, total=False):
@@ -48,7 +49,9 @@ class MapSaid(TypedDict, total=False):
 
     grid        columns and rows of cells that cover the domain
     h3          the resolution of H3 cells, in a federation in degrees
-    districts   polygons by their names
+    districts   polygons by their names: a dict, a GeoJSON collection or a GeoPandas frame
+    district_names
+                their names, or the column or property that has them; default: name
     range       one range, cut by time or categories only
     every       the length of a step of time, such as 1h; it needs since and until
     by          {"attribute": ["one", "another"]}: its categories; "other" stands for all others
@@ -57,7 +60,8 @@ class MapSaid(TypedDict, total=False):
     grid: Any
     h3: int | None
     districts: Any
-    range: Range | None
+    district_names: Any
+    range: Any
     every: Any
     by: Any
 
@@ -73,11 +77,12 @@ def places_said(said: Mapping[str, Any], public_map: PublicMap) -> Places:
         case "grid":
             return as_grid(places, public_map.domain)
         case "h3":
+            require_degrees(public_map)
             return Hexagons(places, public_map.domain)
         case "districts":
-            return as_districts(places)
+            return as_districts(places, public_map, said.get("district_names"))
         case _:
-            return _a_range(places)
+            return as_range(places, public_map)
 
 
 def require_known(said: Mapping[str, Any], kind: type, *, what: str = "a question") -> None:
@@ -89,7 +94,7 @@ def require_known(said: Mapping[str, Any], kind: type, *, what: str = "a questio
 
 def question_of(kind: str, places: Any, epsilon: Epsilon, said: Mapping[str, Any], public_map: PublicMap) -> RangeQuery:
     """Return the question that was asked about a range or the places of a map, or say what is wrong with it."""
-    places = places if isinstance(places, Grid | Hexagons | Districts) else _a_range(places)
+    places = places if isinstance(places, Grid | Hexagons | Districts) else as_range(places, public_map)
     require_kind(kind)
     require_on_map(places, public_map)
     since, until, every, by = (said.get(name) for name in ("since", "until", "every", "by"))
@@ -103,12 +108,6 @@ def question_of(kind: str, places: Any, epsilon: Epsilon, said: Mapping[str, Any
         None if every is None else as_length(every),
         None if by is None else by if isinstance(by, Categories) else Categories.said(by),
     )
-
-
-def _a_range(asked: Any) -> Range:
-    if not isinstance(asked, Range):
-        raise InvalidQuery(f"a range is a Circle, a Rectangle, a Polygon or a MultiPolygon, got {written(asked)}")
-    return asked
 
 
 def some_epsilon(epsilon: float | Epsilon | None) -> Epsilon:

@@ -18,7 +18,7 @@ from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.secure.masking import CONTEXT_BYTES, Ints, Words, pair_masks
 from fedgroup.secure.pair_keys import SECRET_BYTES, OwnerKey, agree
 
-WORD_BYTES = 8
+WORD_BYTES = (4, 8)
 _WORDS_AT_ONCE = 1 << 12
 
 
@@ -47,17 +47,28 @@ class Member:
         """The exact bytes sent for each context: to be stored before sending, sent again, and given back at birth."""
         return MappingProxyType(self._answered)
 
-    def answer(self, context: bytes, values: Sequence[int] | Ints) -> bytes:
-        """Return the masked values, 8 bytes each, the lowest first; a context answered before must bring the same."""
+    @property
+    def held_bytes(self) -> int:
+        """How long all that was answered is."""
+        return sum(map(len, self._answered.values()))
+
+    def answer(self, context: bytes, values: Sequence[int] | Ints, *, word_bytes: int = 8) -> bytes:
+        """Return the masked values, 8 bytes each, the lowest first; a context answered before must bring the same.
+
+        With 4 bytes each they are masked modulo 2^32, by the lower halves of the same masks; see `widths`.
+        """
         if len(context) != CONTEXT_BYTES:
             raise InvalidInput(f"a round's context has {CONTEXT_BYTES} bytes, got {len(context)}")
+        if word_bytes not in WORD_BYTES:
+            raise InvalidInput(f"a word has 4 or 8 bytes, got {word_bytes}")
         try:
             words = np.array(values, dtype=np.int64).view(np.uint64)
         except OverflowError:
             raise InvalidInput("a value to be masked must fit 64 bits with a sign") from None
         # What is stored leaves, and nothing else: the candidate only tells whether these are the values sent before.
         # setdefault is atomic, so of two threads with different values for one context one refuses.
-        candidate = (words + self._masks(context, len(words))).astype("<u8").tobytes()
+        masked = words + self._masks(context, len(words))
+        candidate = masked.astype(f"<u{word_bytes}").tobytes()  # what is above the word's bits is cut off
         sent = self._answered.setdefault(context, candidate)
         if sent != candidate:
             raise ProtocolViolation("this round was answered already, with another value; send the stored answer again")
@@ -96,8 +107,8 @@ def _require_neighbours(neighbours: Sequence[int], position: int, members: int) 
 
 def _require_records(answered: Mapping[bytes, bytes]) -> None:
     if not all(len(context) == CONTEXT_BYTES and _is_words(sent) for context, sent in answered.items()):
-        raise InvalidInput(f"stored answers are {CONTEXT_BYTES} bytes of context with words of {WORD_BYTES} bytes")
+        raise InvalidInput(f"stored answers are {CONTEXT_BYTES} bytes of context with words of 4 or 8 bytes")
 
 
 def _is_words(sent: bytes) -> bool:
-    return len(sent) > 0 and len(sent) % WORD_BYTES == 0
+    return len(sent) > 0 and len(sent) % min(WORD_BYTES) == 0

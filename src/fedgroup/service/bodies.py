@@ -10,6 +10,9 @@ from fedgroup.service.handlers import problem_response
 from fedgroup.service.problems import Problem
 
 MOST_BYTES = 1 << 16
+MOST_MAP_BYTES = 1 << 20
+"""Where districts may be sent."""
+MAPS = "/v1/maps"
 MOST_SECONDS = 15.0
 
 
@@ -27,7 +30,8 @@ class LimitedBodies:
             return
         try:
             async with asyncio.timeout(self._most_seconds):
-                first = await self._whole(receive)
+                most = MOST_MAP_BYTES if scope.get("path") == MAPS else self._most_bytes
+                first = await self._whole(receive, most=most)
         except TimeoutError:
             await problem_response(Problem("too-slow", "send the whole request at once"))(scope, receive, send)
         except Problem as problem:
@@ -36,7 +40,7 @@ class LimitedBodies:
             if first["type"] == "http.request":  # else the client went away before its request was whole
                 await self._app(scope, _again(first, receive), send)
 
-    async def _whole(self, receive: Receive) -> Message:
+    async def _whole(self, receive: Receive, *, most: int) -> Message:
         """Return the body as one message, or the message that the client is gone."""
         body = bytearray()
         while True:
@@ -44,8 +48,8 @@ class LimitedBodies:
             if message["type"] != "http.request":
                 return message
             body += message.get("body", b"")
-            if len(body) > self._most_bytes:
-                raise Problem("too-large", f"a request has at most {self._most_bytes} bytes")
+            if len(body) > most:
+                raise Problem("too-large", f"a request has at most {most} bytes")
             if not message.get("more_body", False):
                 return {"type": "http.request", "body": bytes(body), "more_body": False}
 

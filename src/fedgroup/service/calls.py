@@ -13,9 +13,21 @@ from typing import Any, TypedDict
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery, ServiceUnavailable
 from fedgroup.given import written
-from fedgroup.questions.said import Said, is_said, require_known, said_range
+from fedgroup.maps.private_map import PrivateMap, map_from
+from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.said import (
+    MapSaid,
+    Said,
+    is_said,
+    places_said,
+    question_of,
+    require_known,
+    said_places,
+    said_range,
+)
+from fedgroup.questions.said_maps import map_said
 from fedgroup.service.problems import KEY, error_of
-from fedgroup.space import Range
+from fedgroup.space import Box, PublicMap, Range
 
 
 class AskDetails(Said, total=False):
@@ -29,6 +41,10 @@ class AskDetails(Said, total=False):
     least_owners: int | None
     least_share: float | None
     key: str | None
+
+
+class MapAskDetails(MapSaid, AskDetails, total=False):
+    """All that can be said about a map besides its kind and its epsilon; see `MapSaid` and `AskDetails`."""
 
 
 class PlanDetails(TypedDict, total=False):
@@ -99,6 +115,33 @@ def question_call(kind: str, asked: Range, epsilon: float, details: AskDetails, 
     if dry_run:
         return Call("POST", "/v1/queries", body | {"dry_run": True})
     return Call("POST", "/v1/queries", body, {"Idempotency-Key": _required_key(details.get("key"))})
+
+
+def map_query(
+    kind: str, epsilon: float, details: MapAskDetails, federation: Mapping[str, Any]
+) -> tuple[RangeQuery, PublicMap]:
+    """Return the question about the bins of a map, and the map of the federation; what cannot be asked is not sent."""
+    require_known(details, MapAskDetails, what="a map")
+    public_map = PublicMap(Box(*federation["domain"]), federation["lonlat"])
+    return question_of(kind, places_said(details, public_map), Epsilon.of(epsilon), details, public_map), public_map
+
+
+def map_call(query: RangeQuery, details: MapAskDetails, *, dry_run: bool = False) -> Call:
+    """Return the request that asks about the bins of a map."""
+    said = {name: details[name] for name in AskDetails.__annotations__ if name != "key" and is_said(details.get(name))}  # type: ignore[literal-required]
+    body = {"kind": query.kind, "epsilon": float(query.epsilon), **said_places(query.range)}
+    body |= {name: _plain(value) for name, value in said.items()}
+    body |= {} if query.every is None else {"every": query.every / 1e6}
+    body |= {} if query.by is None else {"by": {query.by.attribute: query.by.names}}
+    if dry_run:
+        return Call("POST", "/v1/maps", body | {"dry_run": True})
+    return Call("POST", "/v1/maps", body, {"Idempotency-Key": _required_key(details.get("key"))})
+
+
+def map_read(found: Mapping[str, Any]) -> PrivateMap:
+    """Return the map that the service keeps, with the bins that were asked for."""
+    public_map = PublicMap(Box(*found["domain"]), found["lonlat"])
+    return map_from(found, map_said(found["kind"], found["request"], public_map), public_map)
 
 
 def plan_call(epsilon: float | None, details: PlanDetails) -> Call:

@@ -18,11 +18,16 @@ from typing import Any, Unpack
 
 from fedgroup.errors import FedgroupError, InvalidInput
 from fedgroup.given import path_like
+from fedgroup.maps.private_map import PrivateMap, map_from
 from fedgroup.questions.answers import Answer, Expectation, answer_from, expectation_from
 from fedgroup.service.calls import (
     AskDetails,
     Call,
+    MapAskDetails,
     PlanDetails,
+    map_call,
+    map_query,
+    map_read,
     plan_call,
     question_call,
     read_reply,
@@ -144,6 +149,29 @@ class Client:
         """Return how many records lie in a range."""
         return self.ask("count", asked, epsilon=epsilon, **details)
 
+    def people(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+        """Return how many subjects have records in a range, each counted once."""
+        return self.ask("people", asked, epsilon=epsilon, **details)
+
+    def map(self, *, kind: str = "count", epsilon: float, **details: Unpack[MapAskDetails]) -> PrivateMap:
+        """Return counts, people, sums or means of many bins at once; one epsilon pays for the whole map."""
+        query, public_map = map_query(kind, epsilon, details, self.federation())
+        return map_from(self._call(map_call(query, details)), query, public_map)
+
+    def expect_map(self, *, kind: str = "count", epsilon: float, **details: Unpack[MapAskDetails]) -> Expectation:
+        """Return what every bin of a map would be like; nothing is spent."""
+        query, _ = map_query(kind, epsilon, details, self.federation())
+        return expectation_from(self._call(map_call(query, details, dry_run=True)))
+
+    def maps(self) -> list[dict[str, Any]]:
+        """Return which maps the user asked for lately, without their values, the newest first."""
+        found: list[dict[str, Any]] = (self._call(Call("GET", "/v1/maps")))["maps"]
+        return found
+
+    def load_map(self, question_id: str) -> PrivateMap:
+        """Return a map that was asked for before."""
+        return map_read(self._call(Call("GET", f"/v1/maps/{question_id}")))
+
     def sum(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the sum of an attribute over the records in a range."""
         return self.ask("sum", asked, epsilon=epsilon, **details)
@@ -234,6 +262,29 @@ class AsyncClient:
     async def count(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return how many records lie in a range."""
         return await self.ask("count", asked, epsilon=epsilon, **details)
+
+    async def people(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+        """Return how many subjects have records in a range, each counted once."""
+        return await self.ask("people", asked, epsilon=epsilon, **details)
+
+    async def map(self, *, kind: str = "count", epsilon: float, **details: Unpack[MapAskDetails]) -> PrivateMap:
+        """Return counts, people, sums or means of many bins at once; one epsilon pays for the whole map."""
+        query, public_map = map_query(kind, epsilon, details, await self.federation())
+        return map_from(await self._call(map_call(query, details)), query, public_map)
+
+    async def expect_map(self, *, kind: str = "count", epsilon: float, **details: Unpack[MapAskDetails]) -> Expectation:
+        """Return what every bin of a map would be like; nothing is spent."""
+        query, _ = map_query(kind, epsilon, details, await self.federation())
+        return expectation_from(await self._call(map_call(query, details, dry_run=True)))
+
+    async def maps(self) -> list[dict[str, Any]]:
+        """Return which maps the user asked for lately, without their values, the newest first."""
+        found: list[dict[str, Any]] = (await self._call(Call("GET", "/v1/maps")))["maps"]
+        return found
+
+    async def load_map(self, question_id: str) -> PrivateMap:
+        """Return a map that was asked for before."""
+        return map_read(await self._call(Call("GET", f"/v1/maps/{question_id}")))
 
     async def sum(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
         """Return the sum of an attribute over the records in a range."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,10 +12,11 @@ from fedgroup.live.attendance import Quorum
 from fedgroup.live.expiry import AUTHORITY, Expiries, in_words
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
-from fedgroup.live.question import LiveQuestion
+from fedgroup.live.question import LiveQuestion, Released, facts_of
 from fedgroup.live.settings import LiveSettings
+from fedgroup.maps.private_map import PrivateMap
 from fedgroup.messages.limits import MOST_TEXT
-from fedgroup.questions.answers import Expectation, answer_facts
+from fedgroup.questions.answers import Expectation
 from fedgroup.questions.methods import Method, chosen
 from fedgroup.questions.query import RangeQuery
 from fedgroup.service.charged_work import ChargedWork, Order, Result, Work
@@ -22,6 +24,7 @@ from fedgroup.service.metrics import Metrics
 from fedgroup.service.problems import Problem
 from fedgroup.service.replies import PlanShown
 from fedgroup.service.requests import (
+    MapAsked,
     PlanAsked,
     QuestionAsked,
     grid_of,
@@ -43,12 +46,14 @@ def plan_made(plan: LivePlan, provider: LiveProvider) -> PlanShown:
 
 def require_offered(query: RangeQuery, settings: LiveSettings) -> None:
     """Refuse a question about what the owners are known not to have, before it is charged."""
-    asked = None if query.measure is None else query.measure.attribute
-    if asked is not None and settings.attributes is not None and asked not in settings.attributes:
-        known = ", ".join(settings.attributes) or "none"
-        raise InvalidQuery(
-            f"there is no attribute {asked!r} in this federation; those that can be asked about: {known}"
-        )
+    asked = [] if query.measure is None else [query.measure.attribute]
+    asked += [] if query.by is None else [query.by.attribute]
+    for each in asked:
+        if settings.attributes is not None and each not in settings.attributes:
+            known = ", ".join(settings.attributes) or "none"
+            raise InvalidQuery(
+                f"there is no attribute {each!r} in this federation; those that can be asked about: {known}"
+            )
     if settings.times is False and (query.since is not None or query.until is not None):
         raise InvalidQuery("records of this federation have no times; ask without since and until")
 
@@ -67,6 +72,14 @@ _FOR_ALL = (None, AUTHORITY, PROVIDER)
 """What all owners, and the provider, are believed by: the list of revocations, the authority, and its certificate."""
 
 
+def result_of(released: Released) -> Result:
+    """Return what came of a question as it is kept; a map tells what its bins are."""
+    if not isinstance(released, PrivateMap):
+        return facts_of(released)
+    known = {"kind": released.kind, "shape": list(released.shape), "lonlat": released.public_map.lonlat}
+    return facts_of(released) | known | {"domain": list(released.public_map.domain.sides)}
+
+
 class Questions:
     """Asks owners what users ask."""
 
@@ -81,20 +94,21 @@ class Questions:
 
     async def ask(self, user: User, asked: QuestionAsked, *, key: str | None) -> Question:
         """Return the question with its answer; what cannot be asked is refused before it is charged."""
-        query, method = self._read(asked)
+        query, method = await self._understood(asked)
         quorum = self._provider.settings.quorum.stricter(asked.least_owners, asked.least_share)
 
         @asynccontextmanager
         async def opened() -> AsyncIterator[Work]:
             self._require_ready(method, quorum)
-            async with self._provider.question(query, method=method.name) as live:
+            as_map = isinstance(asked, MapAsked)
+            async with self._provider.question(query, method=method.name, as_map=as_map) as live:
                 yield self._work_on(live, quorum, fresh=asked.fresh)
 
         return await self._work.run(user.name, Order(plain_question(asked, query), query.epsilon, opened), key=key)
 
     async def expect(self, user: User, asked: QuestionAsked) -> Expectation:
         """Return what an answer would be like; groups may be formed for that, nothing is spent."""
-        query, method = self._read(asked)
+        query, method = await self._understood(asked)
         provider = self._provider
         self._require_ready(method, provider.settings.quorum.stricter(asked.least_owners, asked.least_share))
         async with provider.question(query, method=method.name) as live:
@@ -118,9 +132,14 @@ class Questions:
         order = Order({PLAN: asked.model_dump(mode="json")}, epsilon, opened)
         return await self._work.run(user.name, order, key=key)
 
+    async def _understood(self, asked: QuestionAsked) -> tuple[RangeQuery, Method]:
+        """Return what was asked; districts take a while to tell apart, and others do not wait for that."""
+        return await asyncio.to_thread(self._read, asked) if isinstance(asked, MapAsked) else self._read(asked)
+
     def _read(self, asked: QuestionAsked) -> tuple[RangeQuery, Method]:
         query = range_query(asked, self._provider.settings)
         require_offered(query, self._provider.settings)
+        self._provider.sendable(query)
         method = chosen(asked.method, planned=self._provider.plan is not None)
         require_noise(query, self._provider.settings, masked=not method.alone)
         return query, method
@@ -156,7 +175,7 @@ class Questions:
                 self._require_ready(live.method, quorum)  # owners may have left meanwhile
                 return None
             self._metrics.count_question(method, "stored", time.perf_counter() - started)
-            return answer_facts(answer)
+            return result_of(answer)
 
         async def asked(question: Question) -> Result:
             """Ask the owners; a group that falls silent is asked once more only if that is paid for too."""
@@ -168,7 +187,7 @@ class Questions:
                     may_rerun=lambda: self._state.spend_more(question, query.epsilon),
                 )
                 outcome = "answered"
-                return answer_facts(answer)
+                return result_of(answer)
             finally:
                 self._metrics.count_question(method, outcome, time.perf_counter() - started)
 

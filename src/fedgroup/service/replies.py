@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,8 +11,9 @@ from pydantic.dataclasses import dataclass
 from fedgroup.live.attendance import Attendance
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
-from fedgroup.questions.answers import Expectation, PrivateAnswer
+from fedgroup.questions.answers import Expectation, PrivateAnswer, Told
 from fedgroup.questions.methods import METHODS, PRIVATE
+from fedgroup.service.requests import MAP
 from fedgroup.storage.provider_state import Question, User
 
 
@@ -29,6 +31,34 @@ class AnswerShown(PrivateAnswer):
     def of(cls, question: Question) -> AnswerShown:
         """Return the answer of a question that has one."""
         return cls(id=question.id, **(question.answer or {}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapShown(Told):
+    """A map, with the id of its question: a value and an interval for every bin, null where there is no mean.
+
+    The bin of a place, a step of time and a category is its position in `shape`, the places first.
+    """
+
+    id: str
+    request: dict[str, Any]
+    kind: str
+    shape: list[int]
+    domain: list[float]
+    lonlat: bool
+    values: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+    half_width_all: float | None
+    scales: dict[str, float]
+    protection: str = ""
+
+    @classmethod
+    def of(cls, question: Question) -> MapShown:
+        """Return the map of a question that has one."""
+        known = {each.name for each in fields(cls)}
+        told = {name: fact for name, fact in (question.answer or {}).items() if name in known}
+        return cls(id=question.id, request=question.request[MAP], **told)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +94,29 @@ class QuestionShown(_Shown):
             request=dict(question.request),
             answer=AnswerShown.of(question) if question.answer else None,
         )
+
+
+class MapOnRecord(_Shown):
+    """A map that was asked for, without its values; `request` is without districts."""
+
+    id: str
+    at: str
+    state: str
+    epsilon: float
+    request: dict[str, Any]
+
+    @classmethod
+    def of(cls, question: Question) -> MapOnRecord:
+        """Return a map as its user finds it in a list."""
+        request = question.request[MAP]
+        facts = {"id": question.id, "at": question.at, "state": question.state}
+        return cls(epsilon=float(question.epsilon), request=request, **facts)
+
+
+class MapsShown(_Shown):
+    """A user's latest maps, the newest first."""
+
+    maps: list[MapOnRecord]
 
 
 class HistoryShown(_Shown):
@@ -164,6 +217,8 @@ class FederationShown(_Shown):
     neighbours: str
     unit: str
     max_records: int | None
+    max_bins: int | None = Field(None, description="in how many bins of a map one subject counts at most")
+    subjects: bool = Field(False, description="whether owners' tables tell subjects, such as cars, apart")
     methods: list[str]
     seconds: float
     attributes: list[str] | None = Field(None, description="what can be summed; null where nobody said it")
@@ -180,6 +235,8 @@ class FederationShown(_Shown):
             neighbours=protection.neighbours,
             unit=protection.unit,
             max_records=protection.max_records,
+            max_bins=protection.max_bins,
+            subjects=protection.subjects,
             methods=[name for name in PRIVATE if provider.can_use(METHODS[name])],
             seconds=settings.seconds,
             attributes=None if settings.attributes is None else list(settings.attributes),

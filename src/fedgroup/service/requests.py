@@ -12,7 +12,7 @@ from pydantic_core import core_schema
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidQuery
 from fedgroup.live.settings import MOST_SIDE, MPC_MOST, LiveSettings, UsualGrouping
-from fedgroup.messages.limits import MOST_TEXT
+from fedgroup.messages.limits import MOST_TEXT, MOST_WORDS
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.release import scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
@@ -22,7 +22,15 @@ from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions import graphs, methods
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.said import as_invalid_query, question_of, range_said, said_places, some_epsilon
+from fedgroup.questions.said import (
+    as_invalid_query,
+    question_of,
+    range_said,
+    said_places,
+    some_epsilon,
+)
+from fedgroup.questions.said_maps import map_said
+from fedgroup.space.places import FINEST_HEXAGONS
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,7 @@ AlgorithmAsked = Annotated[str, _Among(graphs.ALGORITHMS)]
 LeftoversAsked = Annotated[str, _Among(graphs.LEFTOVERS)]
 
 _POLYGON = "a GeoJSON Polygon or MultiPolygon, or a Feature with one; edges are straight in x and y"
+_DISTRICTS = "a GeoJSON FeatureCollection of polygons that do not overlap, each with a property name"
 
 
 class _Strict(BaseModel):
@@ -93,6 +102,23 @@ class QuestionAsked(_Strict):
     dry_run: bool = Field(False, description="tell the error to expect; nothing is spent")
 
 
+class MapAsked(QuestionAsked):
+    """A question about many bins, for one epsilon: one of grid, h3, districts or a range, cut by time or categories."""
+
+    kind: KindAsked = "count"
+    grid: list[Annotated[int, Field(ge=1, le=MOST_WORDS)]] | None = Field(
+        None, min_length=2, max_length=2, description="columns and rows of cells that cover the domain"
+    )
+    h3: int | None = Field(None, ge=0, le=FINEST_HEXAGONS, description="resolution of H3 cells, if in degrees")
+    districts: dict[str, Any] | None = Field(None, description=_DISTRICTS)
+    every: str | float | None = Field(
+        None, description="steps of time, such as 15min, 1h or 1d, or seconds; needs since and until"
+    )
+    by: dict[str, list[str | float]] | None = Field(
+        None, description='{"attribute": ["one", "another"]}: its categories; "other" stands for all others'
+    )
+
+
 class PlanAsked(_Strict):
     """A new grouping of all owners that are here; every one of them is charged `epsilon`.
 
@@ -122,21 +148,27 @@ class PlanAsked(_Strict):
     comparisons: int | None = Field(None, ge=0, description="for hybrid: at most so many; fewer make more groups")
 
 
+_PLACES = {"circle", "rectangle", "polygon", "grid", "h3", "districts"}
 _ALIKE = {"estimate", "algorithm", "threshold", "false_cells", "misplaced", "lower", "upper", "comparisons"}
 """What a request for a plan and the settings of a grouping call alike."""
 
 
+MAP = "map"
+"""The name under which a question about many bins is kept."""
+
+
 def plain_question(asked: QuestionAsked, query: RangeQuery) -> dict[str, Any]:
-    """Return what was asked as it is kept, with the range spelled in our own words."""
-    said = asked.model_dump(exclude_defaults=True, exclude={"circle", "rectangle", "polygon"})
-    return said | said_places(query.range)
+    """Return what was asked as it is kept, with its places spelled in our own words."""
+    said = asked.model_dump(exclude_defaults=True, exclude=_PLACES) | said_places(query.range)
+    return {MAP: said} if isinstance(asked, MapAsked) else said
 
 
 def range_query(asked: QuestionAsked, settings: LiveSettings) -> RangeQuery:
     """Return the question that owners are asked, or say what is wrong with it: nothing is spent on it."""
-    public_map = settings.public_map
+    public_map, said = settings.public_map, asked.model_dump()
     with as_invalid_query():
-        said = asked.model_dump()
+        if isinstance(asked, MapAsked):
+            return map_said(asked.kind, said, public_map)
         about = range_said(said["circle"], said["rectangle"], said["polygon"], lonlat=public_map.lonlat)
         return question_of(asked.kind, about, Epsilon.of(asked.epsilon), said, public_map)
 

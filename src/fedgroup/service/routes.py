@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import PlainTextResponse
@@ -13,6 +13,7 @@ from fastapi.responses import PlainTextResponse
 from fedgroup.epsilon import NOTHING
 from fedgroup.service.accounts import AnyUser, Asker, Operator, TheService, current_user, is_operator, watcher
 from fedgroup.service.handlers import documented
+from fedgroup.service.map_formats import FORMATS, GEOJSON, Format, shaped
 from fedgroup.service.metrics import MEDIA_TYPE
 from fedgroup.service.problems import KEY, Problem
 from fedgroup.service.questions import PLAN
@@ -24,12 +25,15 @@ from fedgroup.service.replies import (
     GroupsShown,
     HealthShown,
     HistoryShown,
+    MapOnRecord,
+    MapShown,
+    MapsShown,
     OwnersShown,
     PlanShown,
     QuestionShown,
     ReadyShown,
 )
-from fedgroup.service.requests import PlanAsked, QuestionAsked
+from fedgroup.service.requests import MAP, MapAsked, PlanAsked, QuestionAsked
 
 _COMMON = ("unknown-token", "too-large", "too-slow", "invalid-query", "too-many-questions", "internal")
 _CHARGED = (
@@ -71,6 +75,17 @@ async def ask(
     return AnswerShown.of(await service.questions.ask(user, asked, key=key))
 
 
+@router.post("/maps", responses=documented(*_COMMON, *_CHARGED, "method-not-ready"))
+async def ask_map(asked: MapAsked, user: Asker, service: TheService, key: Key = None) -> MapShown | ExpectationShown:
+    """Ask about many bins at once: a grid, H3 cells, districts, steps of time, categories. One epsilon pays for all.
+
+    With `dry_run`, tell what every bin would be like instead; nothing is spent.
+    """
+    if asked.dry_run:
+        return ExpectationShown.of(await service.questions.expect(user, asked))
+    return MapShown.of(await service.questions.ask(user, asked, key=key))
+
+
 @router.post("/owners/{name}/retire", responses=documented(*_COMMON, "operators-only", "unknown-owner"))
 async def retire(name: str, _user: Operator, service: TheService) -> OwnersShown:
     """Count an owner that left for good no more; one that comes again is an owner again."""
@@ -102,21 +117,53 @@ async def history(
 async def question(question_id: str, user: AnyUser, service: TheService) -> QuestionShown:
     """Show one of your own questions; those of others look like unknown ones."""
     found = await asyncio.to_thread(service.state.question, question_id)
-    if found is None or found.user != user.name or PLAN in found.request:
+    if found is None or found.user != user.name or not {PLAN, MAP}.isdisjoint(found.request):
         raise Problem("unknown-question", "you asked no question with this id")
     return QuestionShown.of(found)
+
+
+@looking.get("/maps")
+async def maps(
+    user: AnyUser, service: TheService, limit: Annotated[int, Query(ge=1, le=MOST_QUESTIONS)] = MOST_QUESTIONS
+) -> MapsShown:
+    """Show which maps you asked for lately, the newest first, without their values."""
+    found = await asyncio.to_thread(service.state.maps_of, user.name, most=limit)
+    return MapsShown(maps=[MapOnRecord.of(question) for question in found])
+
+
+@looking.get(
+    "/maps/{question_id}",
+    response_model=MapShown,
+    responses=documented("unknown-question", "question-failed") | FORMATS,
+)
+async def map_of(
+    question_id: str,
+    user: AnyUser,
+    service: TheService,
+    as_format: Annotated[Format | None, Query(alias="format")] = None,
+    accept: Annotated[str, Header(include_in_schema=False)] = "",
+) -> Any:
+    """Show one of your own maps: as JSON, as GeoJSON (or with `Accept: application/geo+json`), or as Parquet."""
+    found = await asyncio.to_thread(service.state.question, question_id)
+    if found is None or found.user != user.name or MAP not in found.request:
+        raise Problem("unknown-question", "you asked for no map with this id")
+    if found.answer is None:
+        raise Problem("question-failed", "this map is not there: it is under way, or no owner was heard", id=found.id)
+    chosen = as_format or ("geojson" if GEOJSON in accept else "json")
+    return MapShown.of(found) if chosen == "json" else await asyncio.to_thread(shaped, found, chosen)
 
 
 @looking.get("/keys/{key}", responses=documented("unknown-question"))
 async def question_of_key(key: str, user: AnyUser, service: TheService) -> QuestionShown:
     """Show what became of your question with an idempotency key: asked, answered or failed, and what it was charged.
 
-    A request for a plan is shown too, without the plan.
+    A request for a plan or a map is shown too, without the plan or the map.
     """
     found = await asyncio.to_thread(service.state.known, user.name, key)
     if found is None:
         raise Problem("unknown-question", "you asked no question with this key")
-    return QuestionShown.of(replace(found, answer=None) if PLAN in found.request else found)
+    unshown = PLAN in found.request or MAP in found.request
+    return QuestionShown.of(replace(found, answer=None) if unshown else found)
 
 
 @looking.get("/budget")

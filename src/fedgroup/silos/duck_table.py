@@ -62,9 +62,19 @@ def fragments_of(types: dict[str, str], settings: Settings, *, source: Callable[
     attributes = {name: numbers[name] for name in settings.attributes}
     plain = [] if settings.order is None else [columns[settings.order]]
     first = [f"TRY_CAST({column} AS DOUBLE)" for column in plain] if texts else []
+    subject = None if settings.subject is None else f"nullif({_text(columns[settings.subject])}, '')"
+    words = {name: _text(columns[name]) for name in settings.texts}
     order = [*first, *plain, x, y, *([] if time is None else [time.value]), *attributes.values()]
     return Fragments(
-        source, DuckDatabase.spell, Place(x, x), Place(y, y), time=time, attributes=attributes, order=tuple(order)
+        source,
+        DuckDatabase.spell,
+        Place(x, x),
+        Place(y, y),
+        time=time,
+        attributes=attributes,
+        subject=subject,
+        texts=words,
+        order=(*order, *([] if subject is None else [subject]), *words.values()),
     )
 
 
@@ -123,6 +133,10 @@ def _number(name: str, column: str, kind: str, *, texts: bool) -> str:
     if kind not in _NUMBERS and kind != "BOOLEAN" and not kind.startswith("DECIMAL"):
         raise InvalidInput(f"the column {name!r} of the silo is of type {kind}; it must hold numbers")
     return f"CAST({column} AS DOUBLE)"
+
+
+def _text(column: str) -> str:
+    return f"CAST({column} AS VARCHAR)"
 
 
 def _time(name: str, column: str, kind: str) -> Time:

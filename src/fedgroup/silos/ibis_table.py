@@ -102,7 +102,7 @@ class IbisTable:
         clock = self._clock() if wanted.with_time else None
         for batch in self._select(wanted).to_pyarrow_batches(chunk_size=ROWS):
             columns = [_array(column) for column in batch.columns]
-            yield batch_of(columns, wanted.attributes, clock=clock)
+            yield batch_of(columns, wanted, clock=clock)
 
     def _select(self, wanted: Wanted) -> Any:
         table, settings = self._connected(), self._settings
@@ -112,10 +112,16 @@ class IbisTable:
         near = (
             place["x"].between(box.west, box.east) & place["y"].between(box.south, box.north) for box in wanted.boxes
         )
-        found = table.filter(reduce(or_, near), *self._time_cuts(wanted))
+        subject = None if settings.subject is None else _text(table[settings.subject]).nullif("")
+        whose = [] if subject is None else [subject.notnull()]
+        found = table.filter(reduce(or_, near), *self._time_cuts(wanted), *whose)
+        if wanted.in_order:
+            found = found.order_by(self._order(table))
         if wanted.first is not None:
-            found = found.order_by(self._order(table)).limit(wanted.first)
-        return found.select(**(place | time | values))
+            found = found.limit(wanted.first)
+        told = {"s": subject} if wanted.with_subject and subject is not None else {}
+        words = {f"w{i}": _text(table[name]) for i, name in enumerate(wanted.texts)}
+        return found.select(**(place | time | values | told | words))
 
     def _order(self, table: Any) -> list[Any]:
         names = dict.fromkeys([self._settings.given("order"), *self._settings.columns])
@@ -157,6 +163,10 @@ def ibis_table(settings: Settings) -> IbisTable:
 
 def _number(column: Any) -> Any:
     return column.cast("float64")
+
+
+def _text(column: Any) -> Any:
+    return column.cast("string")
 
 
 def _array(column: pa.Array) -> Any:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from fedgroup.errors import InvalidInput, SiloUnavailable
 from fedgroup.owner.counting import Ints
 from fedgroup.owner.table_silo import TableSilo
+from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
 from fedgroup.silos.faults import asked
 from fedgroup.silos.settings import Settings
@@ -32,12 +33,15 @@ class MemorySilo:
     Guarantee: every answer equals, unit for unit, that of the silo on the file.
     """
 
-    def __init__(self, file: DatabaseSilo, public_map: PublicMap, *, fits: Callable[[], bool]) -> None:
+    def __init__(
+        self, file: DatabaseSilo, public_map: PublicMap, *, protection: Protection, fits: Callable[[], bool]
+    ) -> None:
         self.attributes = file.attributes
         self.texts = file.texts
         self.has_time = file.has_time
         self._file = file
         self._map = public_map
+        self._protection = protection
         self._fits = fits
         self._one_at_a_time = threading.Lock()
         self._kept: tuple[str, TableSilo | DatabaseSilo] | None = None
@@ -78,18 +82,18 @@ class MemorySilo:
     def _read(self, snapshot: str) -> TableSilo | DatabaseSilo:
         if not self._fits():
             return self._file
-        table = TableSilo(self._file.records(), self._map, snapshot=snapshot)
+        table = TableSilo(self._file.records(), self._map, protection=self._protection, snapshot=snapshot)
         self._file.close()
         return table
 
 
-def in_memory(file: DatabaseSilo, settings: Settings, public_map: PublicMap) -> MemorySilo:
+def in_memory(file: DatabaseSilo, settings: Settings, public_map: PublicMap, *, protection: Protection) -> MemorySilo:
     """Return a file's silo in memory: a CSV file that is too large is refused, a Parquet file is asked where it is."""
     path = settings.path
     assert path is not None  # noqa: S101  required for these kinds
     if settings.kind == "csv" and not _csv_fits(path, settings.memory_mb):
         raise InvalidInput(f"{path} is too large. {_too_large(settings)}")
-    return MemorySilo(file, public_map, fits=lambda: _fits(path, settings))
+    return MemorySilo(file, public_map, protection=protection, fits=lambda: _fits(path, settings))
 
 
 def _fits(path: Path, settings: Settings) -> bool:

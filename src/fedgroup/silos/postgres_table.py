@@ -57,9 +57,9 @@ def packed_select(fragments: Fragments, wanted: Wanted) -> tuple[str, Parameters
 
 
 def _fits(fragments: Fragments, wanted: Wanted) -> bool:
-    """Tell whether all wanted columns have eight bytes in every row; those in an order are not packed."""
+    """Tell whether all wanted columns have eight bytes in every row; those in an order, and texts, are not packed."""
     time = fragments.time.clock if wanted.with_time and fragments.time is not None else "microseconds"
-    return wanted.first is None and time == "microseconds" and fragments.doubles >= {"", *wanted.attributes}
+    return wanted.plain and time == "microseconds" and fragments.doubles >= {"", *wanted.attributes}
 
 
 def _kinds(wanted: Wanted) -> list[tuple[str, str, Any]]:
@@ -103,6 +103,8 @@ def fragments_of(
     time = None if settings.time is None else _time(settings.time, types)
     attributes = {name: _value(name, types) for name in settings.attributes}
     plain = [] if settings.order is None else [_column(settings.order, types)]
+    subject = None if settings.subject is None else f"nullif({_text(settings.subject, types)}, '')"
+    texts = {name: _text(name, types) for name in settings.texts}
     order = [*plain, x.value, y.value, *([] if time is None else [time.value]), *attributes.values()]
     return Fragments(
         source,
@@ -111,7 +113,9 @@ def fragments_of(
         y,
         time=time,
         attributes=attributes,
-        order=tuple(order),
+        subject=subject,
+        texts=texts,
+        order=(*order, *([] if subject is None else [subject]), *texts.values()),
         near=None if points is None else _near(points),
         near_parameters=_ball if points is not None and points.geography else _sides,
         reaches=_on_geography if points is not None and points.geography else None,
@@ -206,6 +210,10 @@ def _value(name: str, types: dict[str, str]) -> str:
         return f"coalesce(t.{PostgresDatabase.quoted(name)}::int::float8, 'NaN')"
     column = _number(name, types)
     return column if types[name] == "numeric" else f"coalesce({column}::float8, 'NaN')"
+
+
+def _text(name: str, types: dict[str, str]) -> str:
+    return f"{_column(name, types)}::text"
 
 
 def _doubled(types: dict[str, str], settings: Settings) -> frozenset[str]:

@@ -41,7 +41,8 @@ class Fragments:
     """A table's pieces of SQL; `source` and `near` are written for the box with a given number.
 
     `near` is what an index can find of a box besides the comparison of coordinates, with parameters of its own;
-    `reaches` tells whether the table could have rows in a box at all. `doubles` names the attributes whose every value
+    `reaches` tells whether the table could have rows in a box at all. A row without a `subject`, which is then NULL, is
+    not there. `doubles` names the attributes whose every value
     is a double, and has an empty name if the coordinates are.
     """
 
@@ -51,6 +52,8 @@ class Fragments:
     y: Place
     time: Time | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
+    subject: str | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
     order: tuple[str, ...] = ()
     near: Callable[[int], str] | None = None
     near_parameters: Callable[[Wanted, CoarseBox], Parameters] = lambda _wanted, _box: {}
@@ -59,7 +62,7 @@ class Fragments:
 
 
 def select(fragments: Fragments, wanted: Wanted) -> tuple[str, Parameters]:
-    """Return the SELECT of the wanted rows, in the order x, y, time, attributes, and its parameters."""
+    """Return the SELECT of the wanted rows, in the order x, y, time, attributes, subject, texts, and its parameters."""
     parameters: Parameters = {}
     parts = []
     reached = [box for box in wanted.boxes if fragments.reaches is None or fragments.reaches(box)]
@@ -76,26 +79,31 @@ def _part(fragments: Fragments, wanted: Wanted, number: int) -> str:
         for place, low, high in ((fragments.x, "left", "right"), (fragments.y, "lower", "upper"))
     ]
     near = [] if fragments.near is None else [fragments.near(number)]
-    conditions = " AND ".join([*near, *between, *_time_cuts(fragments, wanted)])
-    ordered = [] if wanted.first is None else list(fragments.order)
+    whose = [] if fragments.subject is None else [f"{fragments.subject} IS NOT NULL"]
+    conditions = " AND ".join([*near, *between, *_time_cuts(fragments, wanted), *whose])
+    ordered = list(fragments.order) if wanted.in_order else []
     named = [f"{value} AS c{i}" for i, value in enumerate([*_fetched(fragments, wanted), *ordered])]
     return f"SELECT {', '.join(named)} FROM {fragments.source(number)} WHERE {conditions}"  # noqa: S608  quoted pieces
 
 
 def _fetched(fragments: Fragments, wanted: Wanted) -> list[str]:
     time = [fragments.time.value] if wanted.with_time and fragments.time is not None else []
-    return [fragments.x.value, fragments.y.value, *time, *(fragments.attributes[name] for name in wanted.attributes)]
+    subject = [fragments.subject] if wanted.with_subject and fragments.subject is not None else []
+    texts = [fragments.texts[name] for name in wanted.texts]
+    values = [fragments.attributes[name] for name in wanted.attributes]
+    return [fragments.x.value, fragments.y.value, *time, *values, *subject, *texts]
 
 
 def _ordered(fragments: Fragments, wanted: Wanted, parts: list[str]) -> str:
-    """Return the parts together; where only the first rows are wanted, those by the order, absent values last."""
+    """Return the parts together, in the order where it is wanted, absent values last, or the first by it."""
     together = " UNION ALL ".join(parts)
-    if wanted.first is None:
+    if not wanted.in_order:
         return together
     fetched = len(_fetched(fragments, wanted))
     columns = ", ".join(f"c{i}" for i in range(fetched))
     keys = ", ".join(f"c{i} NULLS LAST" for i in range(fetched, fetched + len(fragments.order)))
-    return f"SELECT {columns} FROM ({together}) AS together ORDER BY {keys} LIMIT {int(wanted.first)}"  # noqa: S608
+    limit = "" if wanted.first is None else f" LIMIT {int(wanted.first)}"
+    return f"SELECT {columns} FROM ({together}) AS together ORDER BY {keys}{limit}"  # noqa: S608  quoted pieces
 
 
 def _time_cuts(fragments: Fragments, wanted: Wanted) -> list[str]:

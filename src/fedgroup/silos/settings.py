@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fedgroup.errors import InvalidInput
 
-_COLUMNS = {"kind", "x", "y", "time", "attributes", "order"}
+_COLUMNS = {"kind", "x", "y", "time", "attributes", "order", "subject", "texts"}
 _KEYS = {
     "parquet": {"path", "memory_mb"},
     "csv": {"path", "delimiter", "memory_mb"},
@@ -39,6 +39,8 @@ class Settings:
     y: str | None = None
     time: str | None = None
     attributes: tuple[str, ...] = ()
+    subject: str | None = None
+    texts: tuple[str, ...] = ()
     order: str | None = None
     path: Path | None = None
     delimiter: str = ","
@@ -66,7 +68,7 @@ class Settings:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of all columns that are read."""
-        named = (self.x, self.y, self.time, self.order, *self.attributes)
+        named = (self.x, self.y, self.time, self.order, *self.attributes, self.subject, *self.texts)
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
@@ -102,10 +104,13 @@ def _text(key: str, value: Any) -> str:
     return value
 
 
-def _attributes(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple):
-        raise InvalidInput('the setting attributes of a silo must be a list of columns, such as ["fare"]')
-    return tuple(dict.fromkeys(_text("attributes", name) for name in value))
+def _columns(key: str, like: str) -> Callable[[Any], tuple[str, ...]]:
+    def read(value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple):
+            raise InvalidInput(f'the setting {key} of a silo must be a list of columns, such as ["{like}"]')
+        return tuple(dict.fromkeys(_text(key, name) for name in value))
+
+    return read
 
 
 def _path(value: Any) -> Path:
@@ -132,6 +137,6 @@ def _megabytes(value: Any) -> float:
 
 
 _READERS = {
-    "attributes": _attributes, "path": _path, "folder": _path, "delimiter": _delimiter, "timeout_s": _seconds,
-    "memory_mb": _megabytes,
+    "attributes": _columns("attributes", "fare"), "texts": _columns("texts", "category"), "path": _path,
+    "folder": _path, "delimiter": _delimiter, "timeout_s": _seconds, "memory_mb": _megabytes,
 }  # fmt: skip

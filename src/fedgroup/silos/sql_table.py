@@ -77,7 +77,7 @@ class SqlTable:
             return
         time = self._fragments.time if wanted.with_time else None
         for columns in self._fetch(self._fragments, wanted):
-            yield batch_of(columns, wanted.attributes, clock=None if time is None else time.clock)
+            yield batch_of(columns, wanted, clock=None if time is None else time.clock)
 
 
 def stated_version(database: Database, text: str) -> Told:

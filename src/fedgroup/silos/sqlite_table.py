@@ -49,8 +49,20 @@ def fragments_of(declared: dict[str, str], settings: Settings, *, source: Callab
     time = None if settings.time is None else _time(columns[settings.time])
     attributes = {name: _numeric(columns[name]) for name in settings.attributes}
     plain = [] if settings.order is None else [columns[settings.order]]
+    subject = None if settings.subject is None else f"nullif({_text(columns[settings.subject])}, '')"
+    texts = {name: _text(columns[name]) for name in settings.texts}
     order = [*plain, x, y, *([] if time is None else [time.value]), *attributes.values()]
-    return Fragments(source, _spell, Place(x, x), Place(y, y), time=time, attributes=attributes, order=tuple(order))
+    return Fragments(
+        source,
+        _spell,
+        Place(x, x),
+        Place(y, y),
+        time=time,
+        attributes=attributes,
+        subject=subject,
+        texts=texts,
+        order=(*order, *([] if subject is None else [subject]), *texts.values()),
+    )
 
 
 def _prepared(database: SqliteDatabase, settings: Settings) -> SqlTable:
@@ -132,6 +144,11 @@ def _require_numbers(name: str, declared: dict[str, str]) -> None:
 
 def _numeric(column: str) -> str:
     return f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN {column} END"
+
+
+def _text(column: str) -> str:
+    """Bytes are written as digits, for as texts they might be no text, or each other's."""
+    return f"CASE WHEN typeof({column}) = 'blob' THEN hex({column}) ELSE CAST({column} AS TEXT) END"
 
 
 def _time(column: str) -> Time:

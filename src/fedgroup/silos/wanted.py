@@ -44,7 +44,8 @@ class CoarseBox(NamedTuple):
 class Wanted:
     """Rows to fetch: those in any of the boxes and in a window of seconds, or the `first` of them in the agreed order.
 
-    Besides the place, the time is fetched if `with_time`, and these attributes.
+    Besides the place, the time is fetched if `with_time`, the subject if `with_subject`, and these attributes and
+    texts. The order is kept if `ordered`.
     """
 
     boxes: tuple[CoarseBox, ...]
@@ -52,23 +53,34 @@ class Wanted:
     until_s: float | None = None
     with_time: bool = False
     attributes: tuple[str, ...] = ()
+    with_subject: bool = False
+    texts: tuple[str, ...] = ()
+    ordered: bool = False
     first: int | None = None
 
+    @property
+    def in_order(self) -> bool:
+        """Whether rows come in the agreed order."""
+        return self.ordered or self.first is not None
 
-def rows_of_domain(
-    public_map: PublicMap, *, with_time: bool = False, attributes: Sequence[str] = (), first: int | None = None
-) -> Wanted:
+    @property
+    def plain(self) -> bool:
+        """Whether rows are numbers alone, in any order."""
+        return not (self.in_order or self.with_subject or self.texts)
+
+
+def rows_of_domain(public_map: PublicMap) -> Wanted:
     """Return all rows that may lie in the domain."""
     west, south, east, north = public_map.domain.sides
-    boxes = _boxes(public_map, [(west, east)], (south, north))
-    return Wanted(boxes, with_time=with_time, attributes=tuple(attributes), first=first)
+    return Wanted(_boxes(public_map, [(west, east)], (south, north)))
 
 
 def rows_of_question(query: RangeQuery, public_map: PublicMap) -> Wanted:
     """Return all rows that may lie in the domain and in the range and the time window of a question."""
     one = query.range if isinstance(query.range, Range) else None
     boxes = rows_of_domain(public_map).boxes if one is None else _boxes(public_map, *_window(one, public_map))
-    numbers = [] if query.by is None or query.by.of_texts else [query.by.attribute]
+    by = query.by
+    numbers = [] if by is None or by.of_texts else [by.attribute]
     summed = [] if query.measure is None else [query.measure.attribute]
     return Wanted(
         boxes,
@@ -76,6 +88,7 @@ def rows_of_question(query: RangeQuery, public_map: PublicMap) -> Wanted:
         until_s=_comparable(query.until, _SECONDS_SLACK),
         with_time=query.since is not None or query.until is not None,
         attributes=tuple(dict.fromkeys([*summed, *numbers])),
+        texts=(by.attribute,) if by is not None and by.of_texts else (),
     )
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import InitVar, dataclass, field
 from functools import lru_cache
 from typing import Any, TypeGuard
 
@@ -29,6 +29,10 @@ MOST_DISTRICTS = 20_000
 FINEST_HEXAGONS = 15
 MOST_HEXAGONS = 1_000_000
 _NARROWEST = 7
+_MOST_NEIGHBOURS = 400_000
+_MOST_WORK = 2_000_000
+"""Points of one district times those of another, over all pairs that seem to overlap: some seconds at the worst."""
+_INTERIORS_MEET = "T********"  # as a DE-9IM pattern
 _SLIVER = 1e-9
 """Borders that were rounded overlap by so little of a district's area; a record there is in the first of them."""
 
@@ -44,14 +48,14 @@ class Hexagons:
         finest = FINEST_HEXAGONS
         whole = whole_number(self.resolution, name="h3", least=0, most=finest, refusal=InvalidQuery)
         object.__setattr__(self, "resolution", whole)
-        if self._expected > MOST_HEXAGONS:
+        if self.expected > MOST_HEXAGONS:
             raise InvalidQuery(
-                f"about {self._expected:,.0f} H3 cells of resolution {whole} meet the domain, at most "
+                f"about {self.expected:,.0f} H3 cells of resolution {whole} meet the domain, at most "
                 f"{MOST_HEXAGONS:,} can be used; take a smaller number"
             )
 
     @property
-    def _expected(self) -> float:
+    def expected(self) -> float:
         """About how many cells there are: H3 has 2 + 120 * 7^r on the Earth, and the domain has a share of it."""
         west, south, east, north = (math.radians(side) for side in self.domain.sides)
         share = (east - west) / (2 * math.pi) * (math.sin(north) - math.sin(south)) / 2
@@ -87,18 +91,24 @@ class Hexagons:
 
 @dataclass(frozen=True)
 class Districts:
-    """Named polygons that do not overlap; a place on a border, or in a sliver of two, is in the first that has it."""
+    """Named polygons that do not overlap; a place on a border, or in a sliver of two, is in the first that has it.
+
+    That they do not overlap is looked at (`checked`) for who asks: it may take long, and no promise rests on it, for a
+    place is in one district whether or not they do.
+    """
 
     names: tuple[str, ...]
     shapes_of: tuple[Polygon | MultiPolygon, ...] = field(repr=False)
+    checked: InitVar[bool] = True
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, checked: bool) -> None:
         if not 1 <= len(self.names) <= MOST_DISTRICTS:
             raise InvalidQuery(f"a map has 1 to {MOST_DISTRICTS:,} districts, got {len(self.names)}")
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
             raise InvalidQuery(f"districts need different names; {written(twice)} comes twice")
-        self._require_apart()
+        if checked:
+            self._require_apart()
 
     @classmethod
     def of(cls, named: Mapping[str, Any]) -> Districts:
@@ -125,13 +135,32 @@ class Districts:
 
     def _require_apart(self) -> None:
         shapes = self.shapes()
-        first, second = shapely.STRtree(shapes).query(shapes, predicate="intersects")
-        for one, other in zip(first.tolist(), second.tolist(), strict=True):
-            if one < other:
-                shared = shapely.area(shapely.intersection(shapes[one], shapes[other]))
-                if shared > _SLIVER * min(shapely.area(shapes[one]), shapely.area(shapes[other])):
-                    names = f"{written(self.names[one])} and {written(self.names[other])}"
-                    raise InvalidQuery(f"districts must not overlap, but {names} do; nothing was spent")
+        points = shapely.get_num_coordinates(shapes)
+        work = 0
+        for one, other in _neighbours(shapes):
+            if not shapely.relate_pattern(shapes[one], shapes[other], _INTERIORS_MEET):
+                continue
+            names = f"{written(self.names[one])} and {written(self.names[other])}"
+            work += int(points[one] * points[other])
+            if work > _MOST_WORK:
+                told = f"districts must not overlap, but {names} seem to: simplify their borders, or leave one out"
+                raise InvalidQuery(f"{told}; nothing was spent")
+            shared = shapely.area(shapely.intersection(shapes[one], shapes[other]))
+            if shared > _SLIVER * min(shapely.area(shapes[one]), shapely.area(shapes[other])):
+                raise InvalidQuery(f"districts must not overlap, but {names} do; nothing was spent")
+
+
+def _neighbours(shapes: list[shapely.Geometry]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of shapes whose boxes meet, or refuse districts of which too many do."""
+    tree, found = shapely.STRtree(shapes), 0
+    for one, shape in enumerate(shapes):
+        near = tree.query(shape)
+        found += len(near)
+        if found > _MOST_NEIGHBOURS:
+            raise InvalidQuery(
+                "so many districts lie so close to each other that they cannot be told apart; take fewer"
+            )
+        yield from ((one, int(other)) for other in near if one < other)
 
 
 Places = Range | Grid | Hexagons | Districts
@@ -183,6 +212,12 @@ def bin_of(places: Places, public_map: PublicMap, x: Floats, y: Floats) -> Ints:
             return np.where(public_map.contains(places, x, y), 0, -1)
 
 
+def require_degrees(public_map: PublicMap) -> None:
+    """Refuse H3 cells on a plane."""
+    if not public_map.lonlat:
+        raise InvalidQuery("H3 cells are for federations in degrees; use a grid or districts on a plane")
+
+
 def require_on_map(places: Places, public_map: PublicMap) -> None:
     """Refuse places that share nothing with the domain, or that the map cannot have."""
     match places:
@@ -190,8 +225,7 @@ def require_on_map(places: Places, public_map: PublicMap) -> None:
             if places.box != public_map.domain:
                 raise InvalidQuery(f"the grid of a map covers the domain {public_map.domain.written}")
         case Hexagons():
-            if not public_map.lonlat:
-                raise InvalidQuery("H3 cells are for federations in degrees; use a grid or districts on a plane")
+            require_degrees(public_map)
             if places.domain != public_map.domain:
                 raise InvalidQuery(f"the cells of a map cover the domain {public_map.domain.written}")
         case Districts():
@@ -219,11 +253,6 @@ def grid_shapes(grid: Grid) -> list[shapely.Geometry]:
     west, south = np.meshgrid(grid.x_edges[:-1], grid.y_edges[:-1])
     east, north = np.meshgrid(grid.x_edges[1:], grid.y_edges[1:])
     return list(shapely.box(west.ravel(), south.ravel(), east.ravel(), north.ravel()))
-
-
-def as_districts(given: Any) -> Districts:
-    """Return districts as they are, or from ranges by their names."""
-    return given if isinstance(given, Districts) else Districts.of(given)
 
 
 def as_grid(given: Any, domain: Box) -> Grid:

@@ -18,6 +18,7 @@ Point = tuple[float, float]
 
 SMALLEST_RADIUS = 1e-150
 """From here on the square of a radius is greater than 0."""
+_NOT_GEOJSON = "this is not a GeoJSON polygon; give a Polygon, a MultiPolygon or a Feature with one"
 
 
 @dataclass(frozen=True)
@@ -123,13 +124,20 @@ Range = Circle | Rectangle | Polygon | MultiPolygon
 def range_from_geojson(text: str) -> Polygon | MultiPolygon:
     """Return the polygon in a GeoJSON geometry, feature, or collection of one feature."""
     try:
-        return _polygon_of(_geometry_of(json.loads(text)))
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidQuery(_NOT_GEOJSON) from None
+    return range_from_mapping(found)
+
+
+def range_from_mapping(found: Any) -> Polygon | MultiPolygon:
+    """Return the polygon in GeoJSON that was parsed, or in what `__geo_interface__` returns."""
+    try:
+        return _polygon_of(_geometry_of(found))
     except InvalidQuery:
         raise
     except (ValueError, LookupError, TypeError, RecursionError):
-        raise InvalidQuery(
-            "this is not a GeoJSON polygon; give a Polygon, a MultiPolygon or a Feature with one"
-        ) from None
+        raise InvalidQuery(_NOT_GEOJSON) from None
 
 
 def canonical_range(asked: Range) -> list[Any]:

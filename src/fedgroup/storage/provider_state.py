@@ -182,9 +182,16 @@ class ProviderState:
             return self._question(connection, "id = ?", (question_id,))
 
     def questions_of(self, user: str, *, most: int = 100) -> list[Question]:
-        """Return a user's latest questions, the newest first."""
+        """Return a user's latest questions, the newest first, without maps, which are long."""
+        return self._latest(f"{_QUESTION} WHERE user = ? AND request NOT LIKE '{_MAP}'", user, most)
+
+    def maps_of(self, user: str, *, most: int = 100) -> list[Question]:
+        """Return the latest maps that a user asked for, the newest first, without their districts and values."""
+        return self._latest(f"{_SHORT_MAP} WHERE user = ? AND request LIKE '{_MAP}'", user, most)
+
+    def _latest(self, select: str, user: str, most: int) -> list[Question]:
         with self._reading() as connection:
-            rows = connection.execute(f"{_QUESTION} WHERE user = ? ORDER BY at DESC, rowid DESC LIMIT ?", (user, most))
+            rows = connection.execute(f"{select} ORDER BY at DESC, rowid DESC LIMIT ?", (user, most))
             return [_question(row) for row in rows]
 
     # --- answers and plans --------------------------------------------------------------------------------------------
@@ -292,6 +299,9 @@ class ProviderState:
 
 _USER = "SELECT name, role, per_minute, allowance, spent, token LIKE 'removed %' FROM users"
 _QUESTION = "SELECT id, user, at, request, nano, state, answer FROM questions"
+_SHORT_MAP = "SELECT id, user, at, json_remove(request, '$.map.districts'), nano, state, NULL FROM questions"
+_MAP = '{"map":%'
+"""What the request of a map begins with."""
 
 
 def _user(row: tuple[Any, ...]) -> User:

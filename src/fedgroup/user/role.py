@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fedgroup.epsilon import Epsilon, weak_notes
 from fedgroup.maps.private_map import PrivateMap
@@ -34,6 +35,7 @@ WIDE_MEAN = (
 )
 
 Interval = tuple[float, float]
+Floats = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ def answer(
     method: Mapping[str, Any],
     charged: float,
     notes: Iterable[str],
+    lonlat: bool = False,
     **told: Any,
 ) -> Answer:
     """Return the answer that noisy totals stand for, of one round or, for evaluation, of several.
@@ -104,6 +107,8 @@ def answer(
         charged=charged,
         notes=(*notes, *first.notes),
         values=tuple(reading.value for reading in readings) if len(readings) > 1 else (),
+        range=query.one_range,
+        lonlat=lonlat,
         **method,
         **told,
     )
@@ -124,22 +129,7 @@ def map_answer(
     `half_width_all` holds in all bins at once with 95 %: noises of different bins are independent, so each bin is given
     the confidence 0.95^(1/bins).
     """
-    together = CONFIDENCE ** (1 / query.bins)
-    if query.kind == "avg":
-        readings = [
-            _read_average(query, _One({p: float(v[at]) for p, v in totals.parts.items()}, totals))
-            for at in range(query.bins)
-        ]
-        values = np.array([math.nan if each.value is None else each.value for each in readings])
-        low, high = np.array([each.interval for each in readings]).T
-        half = None
-    else:
-        part = query.parts[0]
-        step = float(_step(query.measure)) if part == "sum" else 1.0
-        law = law_of(totals, part)
-        values = np.asarray(totals.parts[part]) * (step if part == "sum" else 1)
-        low, high = (values + sign * law.half_width(CONFIDENCE) * step for sign in (-1, 1))
-        half = law.half_width(together) * step
+    values, low, high, half = (_means if query.kind == "avg" else _sums)(query, totals)
     return PrivateMap(
         query=query,
         public_map=public_map,
@@ -154,6 +144,23 @@ def map_answer(
         **method,
         **told,
     )
+
+
+def _sums(query: RangeQuery, totals: NoisyTotals) -> tuple[Floats, Floats, Floats, float]:
+    """Return every bin's value, its interval, and how far off any of them is at most."""
+    part = query.parts[0]
+    step = float(_step(query.measure)) if part == "sum" else 1
+    law, values = law_of(totals, part), np.asarray(totals.parts[part]) * step
+    half, together = (law.half_width(confidence) * step for confidence in (CONFIDENCE, CONFIDENCE ** (1 / query.bins)))
+    return values, values - half, values + half, together
+
+
+def _means(query: RangeQuery, totals: NoisyTotals) -> tuple[Floats, Floats, Floats, None]:
+    """Return every bin's mean, NaN where noise hides it, and its interval."""
+    bins = ({part: float(sums[at]) for part, sums in totals.parts.items()} for at in range(query.bins))
+    readings = [_read_average(query, _One(each, totals)) for each in bins]
+    low, high = np.array([each.interval for each in readings]).T
+    return np.array([math.nan if each.value is None else each.value for each in readings]), low, high, None
 
 
 def expectation(
@@ -174,6 +181,7 @@ def expectation(
         errors=expect(query, scales=scales, noises=method["noises"], continuous=continuous),
         left=None if left is None else float(left),
         affordable=left is None or charge <= left,
+        bins=query.bins,
         **method,
         **told,
     )

@@ -16,7 +16,6 @@ from typing import Any
 
 from fedgroup.identity import Identity, Trust
 from fedgroup.live.config import OwnerConfig, ProviderConfig, read_config
-from fedgroup.live.running import embedded_broker
 from fedgroup.live.trial import FEDERATION, TrialCity
 from fedgroup.transport.topics import PROVIDER, Topics
 
@@ -49,20 +48,18 @@ async def _echo(config: OwnerConfig, port: int) -> None:
         await asyncio.sleep(_CALL_AGAIN_S)
 
 
-def time_echoes(trial: TrialCity, port: int, embedded: bool, owners: Sequence[str], size: int, repeats: int) -> float:
+def time_echoes(trial: TrialCity, port: int, owners: Sequence[str], size: int, repeats: int) -> float:
     """Return the median time, in seconds, of sending every owner a message and hearing all of them."""
     from msgspec.structs import replace
 
     config = read_config(trial.provider, ProviderConfig)
-    config = replace(config, broker=replace(config.broker, port=port, embedded=embedded))
+    config = replace(config, broker=replace(config.broker, port=port))
     return asyncio.run(_time_echoes(config, trial, list(owners), size, repeats))
 
 
 async def _time_echoes(config: ProviderConfig, trial: TrialCity, owners: list[str], size: int, repeats: int) -> float:
     identity, trust = Identity.load(trial.folder / PROVIDER), Trust.load(trial.folder / "authority")
     async with AsyncExitStack() as stack:
-        if config.broker.embedded:
-            await stack.enter_async_context(embedded_broker(config))
         client = await stack.enter_async_context(_client(identity, trust, config.broker.port))
         await client.subscribe(_TOPICS.say("+"))
         caller = _Caller(client)

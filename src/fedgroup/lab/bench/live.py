@@ -51,9 +51,26 @@ def measure(*, quick: bool) -> Iterator[Row]:
     for owners, broker in cases:
         for timed in measure_federation(owners, broker, repeats=3 if quick else 15):
             yield _row(timed, owners, broker)
+    if outside:
+        yield from _maps(quick=quick)
     if all(find_spec(name) for name in _SERVICE):
         for broker in ("embedded", *outside)[-1 if quick else 0 :]:
             yield _load(broker, quick=quick)
+
+
+def _maps(*, quick: bool) -> Iterator[Row]:
+    from fedgroup.lab.bench.live_sides import measure_maps
+
+    owners, side = (6, 8) if quick else (200, 64)
+    for timed in measure_maps(owners, side=side, repeats=1 if quick else 5):
+        yield Row(
+            f"map of {timed.cells:,} cells by {timed.method}, {owners:,} owners, mosquitto broker",
+            timed.ours_s,
+            timed.peak_mb,
+            "a bare MQTT echo of messages as long, over our own connections",
+            timed.echo_s,
+            {"owners": owners, "cells": timed.cells},
+        )
 
 
 def _load(broker: str, *, quick: bool) -> Row:

@@ -37,6 +37,7 @@ TRIPS = {"dp": 1, "cohorts": 2}
 
 _PROCESSES = 2
 MESSAGE_BYTES = 150
+_WORD_BYTES = 8
 PATIENCE_S = 120.0
 _WARM = 3
 
@@ -57,6 +58,26 @@ class Timed:
         return TRIPS[self.method]
 
 
+@dataclass(frozen=True)
+class MapTimed:
+    """What a map took: the median of maps, that of echoes as long as a vector of it, and the provider's memory."""
+
+    method: str
+    cells: int
+    ours_s: float
+    echo_s: float
+    peak_mb: float
+
+
+def measure_maps(owners: int, *, side: int, repeats: int) -> list[MapTimed]:
+    """Return what maps of side x side cells took in a federation of so many owners around mosquitto."""
+    with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
+        trial, port = make_trial(Path(place, "trial"), owners=owners, seed=1, most=10_000), free_port()
+        stack.enter_context(mosquitto_server(listening_of(trial, port), Topics(FEDERATION), folder=Path(place)))
+        timed: list[MapTimed] = beside(run_owners, trial, port, Alone(ask_maps, trial, port, owners, side, repeats))
+        return timed
+
+
 def measure_federation(owners: int, broker: str, *, repeats: int) -> list[Timed]:
     """Return what each method took in a federation of so many owners."""
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
@@ -65,12 +86,11 @@ def measure_federation(owners: int, broker: str, *, repeats: int) -> list[Timed]
             stack.enter_context(mosquitto_server(listening_of(trial, port), Topics(FEDERATION), folder=Path(place)))
         embedded = broker == "embedded"
         timed: list[Timed] = beside(run_owners, trial, port, Alone(ask_owners, trial, port, embedded, owners, repeats))
-        if find_spec("aiomqtt") is None:
+        # its clients are slow to come to a broker that is in the process of the one that calls them
+        if find_spec("aiomqtt") is None or embedded:
             return timed
         names = [file.parent.name for file in trial.owners]
-        echo_s = beside(
-            run_echoes, trial, port, Alone(time_echoes, trial, port, embedded, names, MESSAGE_BYTES, repeats)
-        )
+        echo_s = beside(run_echoes, trial, port, Alone(time_echoes, trial, port, names, MESSAGE_BYTES, repeats))
         return [replace(each, aiomqtt_echo_s=each.trips * echo_s) for each in timed]
 
 
@@ -120,6 +140,41 @@ def ask_owners(trial: TrialCity, port: int, embedded: bool, owners: int, repeats
     """Be the provider: ask by every method, echo in between, and return what both took."""
     be_quiet()
     return asyncio.run(_ask_owners(config_of(trial, port, embedded=embedded), owners, repeats))
+
+
+def ask_maps(trial: TrialCity, port: int, owners: int, side: int, repeats: int) -> list[MapTimed]:
+    """Be the provider: ask for maps, echo in between, and return what both took."""
+    be_quiet()
+    return asyncio.run(_ask_maps(config_of(trial, port, embedded=False), owners, side, repeats))
+
+
+async def _ask_maps(config: ProviderConfig, owners: int, side: int, repeats: int) -> list[MapTimed]:
+    links: list[EchoingProvider] = []
+
+    def through(link: Any) -> EchoingProvider:
+        links.append(EchoingProvider(link))
+        return links[0]
+
+    async with running_provider(config, through=through) as running:
+        await until_here(running.provider, owners)
+        return [await _map_timed(method, running.provider, links[0], side, repeats) for method in ("dp", "mpc")]
+
+
+async def _map_timed(method: str, provider: LiveProvider, link: EchoingProvider, side: int, repeats: int) -> MapTimed:
+    names = sorted(provider.desk.present)
+    query = RangeQuery("count", provider.settings.public_map.grid(side, side), EPSILON)
+
+    async def ask() -> None:
+        made = await provider.map(query, method=method, fresh=True)
+        if made.heard != len(names):
+            raise RuntimeError(f"only {made.heard} of {len(names)} owners were heard")
+
+    async def echo() -> None:
+        await link.echo(names, size=_WORD_BYTES * side * side, kept=False)
+
+    times = [[await _seconds(each) for each in (ask(), echo())] for _ in range(1 + repeats)]
+    ours, bare = (statistics.median(column) for column in zip(*times[1:], strict=True))
+    return MapTimed(method, side * side, ours, bare, peak_mb())
 
 
 def config_of(trial: TrialCity, port: int, *, embedded: bool, http_port: int = 0) -> ProviderConfig:

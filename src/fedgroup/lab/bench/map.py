@@ -1,7 +1,7 @@
 """`fedgroup bench map`: a map of many cells over a million owners, against DuckDB's exact GROUP BY of the same cells.
 
 The exact part is what owners count before any noise; the whole is a private map with its durable charge. The masked one
-is `mpc` among 1,000 owners, every mask made, against the same map by `dp`.
+is `mpc` among 1,000 owners, every mask made, against the same map by `dp`. `bytes_per_owner` is what a live one sends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from fedgroup.lab.bench.measuring import Row, median_seconds, peak_mb
 from fedgroup.lab.bench.processes import Alone
 from fedgroup.owner.counting import total_units
 from fedgroup.owner.records import Records
+from fedgroup.questions.methods import COHORT_SIZE
 from fedgroup.questions.query import RangeQuery
+from fedgroup.secure.round import MaskSettings
+from fedgroup.secure.widths import word_bytes
 from fedgroup.space import Grid
 
 SIDE = 128
@@ -50,7 +53,8 @@ def measure_city(owners: int, repeats: int) -> list[Row]:
 def measure_masked(owners: int, repeats: int) -> list[Row]:
     """Return the row of a masked map whose masks are all made."""
     with tempfile.TemporaryDirectory() as folder:
-        federation = Federation(synthesize(owners, seed=1), ledger=Path(folder) / "ledger.db")
+        records, ledger = synthesize(owners, seed=1), Path(folder) / "ledger.db"
+        federation = Federation(records, unit="owner", max_records=20, ledger=ledger)
         plain = median_seconds(_asker(federation, {"method": "dp"}), repeats=repeats)
         row = _row(f"mpc with masks, {owners:,} owners", federation, {"method": "mpc"}, "by dp", plain, repeats)
         return [row]
@@ -61,13 +65,18 @@ def _row(
 ) -> Row:
     ask = _asker(federation, how)
     made = ask()
+    terms = MaskSettings().terms(made.owners if how["method"] == "mpc" else COHORT_SIZE)
     return Row(
         case=f"{case}, {SIDE}x{SIDE} cells",
         ours_s=median_seconds(ask, repeats=repeats),
         peak_mb=peak_mb(),
         reference=reference,
         reference_s=reference_s,
-        more={"noises": made.noises, "bytes_per_owner": 8 * made.bins, "notes": list(made.notes)},
+        more={
+            "noises": made.noises,
+            "bytes_per_owner": word_bytes(made.query, federation.protection, terms) * made.bins,
+            "masks": "left out" if any("masks were left out" in note for note in made.notes) else "made",
+        },
     )
 
 

@@ -95,7 +95,7 @@ def measure_masked(owners: int, bad_share: float, repeats: int) -> tuple[float, 
         "agreement_us": _agreement_us(),
         "owners": owners,
         "pairs": len(query.first),
-        "bytes_per_owner": WORD_BYTES,
+        "bytes_per_owner": max(WORD_BYTES),
         "noise_parts": query.terms.parts,
     }
     return seconds, peak_mb(), more

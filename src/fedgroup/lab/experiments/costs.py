@@ -52,7 +52,7 @@ def cost_of(method: Contender, plan: Plan | None, *, owners: int, cells: int) ->
         sent = comparison_bytes(cells)
         setup_bytes += comparisons * (sent.session + sent.pair) / owners
         setup_rounds += comparisons * (SESSION_ROUNDS + COMPARISON_ROUNDS)
-    return Cost(setup_bytes, setup_rounds, WORD_BYTES, 2 if plan is not None or some_masked else 1)
+    return Cost(setup_bytes, setup_rounds, max(WORD_BYTES), 2 if plan is not None or some_masked else 1)
 
 
 @cache

@@ -1,0 +1,188 @@
+"""What was heard of live owners: vectors are added up as they come, and none is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedgroup.live.plans import LiveGroup
+from fedgroup.messages import NoisyTotals
+from fedgroup.messages.said import Masked, Noisy
+from fedgroup.privacy.release import scales_of
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import RangeQuery
+from fedgroup.secure.widths import word_bytes
+
+Ints = npt.NDArray[np.int64]
+Words = npt.NDArray[np.unsignedinteger[Any]]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A vector that fitted its question and was added up."""
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """A reply that is as good as none: a vector counts whole or not at all."""
+
+
+@dataclass
+class Tally:
+    """What was heard: sums of noisy values in whole units, the words of masked groups, and who was in.
+
+    `left_out` are not asked with their masked groups: who lapsed before, and `failed`, who lapsed in this question.
+    `led_nothing` are leaders of trusted groups that gave no answer. `modes` are those of the groups that were to give
+    their values, or whose leaders may have seen some. `paid` tells whether any owner may have charged itself: who
+    answers alone or writes to a leader does so before it replies, the others when they are told to give their values.
+    Who refuses for a reason that comes before its charge has not. `silent` were asked and said nothing in time. Only
+    who was `present` at the start is asked.
+    """
+
+    query: RangeQuery
+    left_out: set[str] = field(default_factory=set)
+    present: frozenset[str] = frozenset()
+    sums: Ints = field(init=False)
+    hidden: Ints = field(init=False)
+    masked: int = 0
+    shared: float = 0.0
+    delta: float = 0.0
+    unmasked: int = 0
+    heard: set[str] = field(default_factory=set)
+    refused: dict[str, str] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
+    silent: set[str] = field(default_factory=set)
+    led_nothing: set[str] = field(default_factory=set)
+    rounds: list[bytes] = field(default_factory=list)
+    reruns: int = 0
+    alone: int = 0
+    modes: set[str] = field(default_factory=set)
+    paid: bool = False
+
+    def __post_init__(self) -> None:
+        self.sums = np.zeros(self.words, dtype=np.int64)
+        self.hidden = np.zeros(self.words, dtype=np.int64)
+
+    @property
+    def words(self) -> int:
+        """How many numbers an answer has: bins times parts."""
+        return self.query.bins * len(self.query.parts)
+
+    @property
+    def groups(self) -> int:
+        """How many groups gave an answer, each owner alone counted as one."""
+        return self.unmasked + self.masked
+
+    @property
+    def noises(self) -> float:
+        """How many noises the sums hold: one a group, and what masked groups add against dropouts."""
+        return self.unmasked + self.shared
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many of the owners that were not heard refused, by their reasons."""
+        return dict(sorted(Counter(why for name, why in self.refused.items() if name not in self.heard).items()))
+
+    @property
+    def for_budgets(self) -> bool:
+        """Whether budgets are why owners were not heard: more of them refused for that than failed otherwise."""
+        unheard = [name for name in self.refused.keys() | self.silent if name not in self.heard]
+        return 2 * sum(self.refused.get(name) == "budget" for name in unheard) > len(unheard)
+
+    def add(self, sums: Sequence[int], *, heard: Iterable[str]) -> None:
+        """Add the noisy sums of one group, or of an owner alone: with one noise each."""
+        self.sums += np.array(sums, dtype=np.int64)
+        self.unmasked += 1
+        self.heard |= set(heard)
+
+    def add_masked(self, group: LiveGroup, total: Ints, *, heard: Sequence[str]) -> None:
+        """Add the sums of a masked group, of which all members on a roster are heard: their masks are gone."""
+        self.hidden += total
+        self.masked += 1
+        self.shared += float(group.terms.shape(len(heard)))
+        self.delta += group.terms.delta
+        self.heard |= set(heard)
+
+    def totals(self, protection: Protection) -> NoisyTotals:
+        """Return the sums over all owners that were heard, bin by bin."""
+        parts = self.query.parts
+        columns = (self.sums + self.hidden).reshape(-1, len(parts)).T
+        scales = scales_of(self.query, protection)
+        sums = dict(zip(parts, columns, strict=True))
+        return NoisyTotals(sums, scales, False, noises=self.noises, heard=len(self.heard))
+
+
+class FirstStep:
+    """Takes what owners say to a question: who is alone is added up, members of groups are ready."""
+
+    def __init__(self, tally: Tally, alone: Iterable[str]) -> None:
+        self._tally = tally
+        self._alone = frozenset(alone)
+
+    def __call__(self, owner: str, reply: Any) -> Any:
+        """Return what is kept of a reply."""
+        if not isinstance(reply, Noisy):
+            return reply
+        if owner not in self._alone or len(reply.sums) != self._tally.words:
+            return Unfit()
+        self._tally.add(reply.sums, heard=[owner])
+        self._tally.alone += 1
+        return Counted()
+
+
+class SecondStep:
+    """Takes what groups give once their rosters are fixed: of a masked one there is one sum, however many are in it.
+
+    Guarantee: a group is added up only when every member on its roster has sent a vector that fits; otherwise nothing
+               of what its members sent is in the answer.
+    """
+
+    def __init__(
+        self,
+        tally: Tally,
+        groups: Iterable[LiveGroup],
+        rosters: Mapping[str, Sequence[int]],
+        protection: Protection,
+    ) -> None:
+        self._tally = tally
+        self._rosters = rosters
+        self._of = {name: group for group in groups for name in group.members}
+        self._widths = {group.name: word_bytes(tally.query, protection, group.terms) for group in self._of.values()}
+        self._sums: dict[str, Words] = {}
+
+    def __call__(self, owner: str, reply: Any) -> Any:
+        """Return what is kept of a reply."""
+        group = self._of[owner]
+        if group.mode == "trusted":
+            return self._led(group, reply) if owner == group.members[0] else Unfit()
+        return self._masked(group, reply)
+
+    def finish(self, group: LiveGroup, counted: Iterable[str]) -> bool:
+        """Add up a masked group whose members on the roster were all counted; tell whether they were."""
+        roster = [group.members[p] for p in self._rosters[group.name]]
+        total = self._sums.pop(group.name, None)
+        if total is None or not set(roster) <= set(counted):
+            return False
+        signed = total.view(f"i{self._widths[group.name]}").astype(np.int64)
+        self._tally.add_masked(group, signed, heard=roster)
+        return True
+
+    def _led(self, group: LiveGroup, reply: Any) -> Any:
+        fits = isinstance(reply, Noisy) and len(reply.sums) == self._tally.words
+        if not fits or not set(reply.heard) <= set(self._rosters[group.name]):
+            return Unfit()
+        self._tally.add(reply.sums, heard=(group.members[p] for p in reply.heard))
+        return Counted()
+
+    def _masked(self, group: LiveGroup, reply: Any) -> Any:
+        width, words = self._widths[group.name], self._tally.words
+        if not isinstance(reply, Masked) or len(reply.words) != width * words:
+            return Unfit()
+        total = self._sums.setdefault(group.name, np.zeros(words, dtype=f"u{width}"))
+        total += np.frombuffer(reply.words, dtype=f"<u{width}")
+        return Counted()
