@@ -1,8 +1,8 @@
-"""Free answers from a private map: any range, with an interval that holds the noise and the unevenness of records.
+"""Free answers from a published map: any range, with what noise and the unevenness of records may add to it.
 
-Whole blocks count by their own counts, cells that a border cuts by the covered share of their area. The noise's part of
-the error is known exactly from the weights of the reconstruction. That of unevenness is V = v n^2 f (1 - f) for a cell
-with n records of which a share f is covered; v is learnt from the map itself.
+Whole blocks count by their own counts, cells that a border cuts by the covered share of their area. An answer is thus a
+weighted sum of the map's counts (`Weights`), and the noise's part of its error is known exactly from the weights of the
+reconstruction, for one range as for the difference of two.
 
 Guarantee: everything here is post-processing of released counts: it costs nothing, however often it is done.
 """
@@ -12,100 +12,121 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.maps.areas import Boxes, covered, extent
-from fedgroup.maps.reconstruction import Reconstructed, quarters
+from fedgroup.maps.areas import covered, extent
+from fedgroup.maps.reconstruction import Reconstructed, least_squares
 from fedgroup.space import PublicMap, Range
-from fedgroup.space.blocks import DEEPEST
+from fedgroup.space.blocks import Boxes
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-LEAST_UNEVEN = 0.5
-"""On exact counts of five data sets v lay between 0.3 and 0.8 at every scale: a smaller fit is noise."""
-_ENOUGH = 30
-_Z = 1.959964
 _WHOLE = 1e-9
 
 
-@dataclass(frozen=True)
-class FreeAnswer:
-    """A count from a map: the value, and the standard deviations of what noise and what unevenness add to it."""
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """How much of what a range takes: of each block that it meets, and of each cell of those that its border cuts."""
 
-    value: float
-    noise: float
-    uneven: float
+    blocks: Ints
+    share: Floats
+    cells: Ints
+    part: Floats
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval.
 
-        Upwards it also holds what a busy place has more: one picked because it is busy holds uneven^2 / value more.
-        """
-        half = _Z * math.hypot(self.noise, self.uneven)
-        busy = self.uneven**2 / max(self.value, self.noise, 1.0)
-        return max(0.0, self.value - half), max(self.value, 0.0) + half + busy
+class Spread(NamedTuple):
+    """The variance of a sum of independent parts, and how much of it is in few of them: 1 if there is but one."""
+
+    variance: float
+    fewness: float
 
 
 @dataclass(frozen=True, eq=False)
 class Atlas:
-    """A reconstructed map that answers ranges."""
+    """A reconstructed map that tells what lies in ranges, in whole units."""
 
     made: Reconstructed
-    noisy_cells: Floats
     public_map: PublicMap
 
-    @cached_property
-    def unevenness(self) -> float:
-        """v of the law V(n) = v n^2: the square of how far the quarters of n records are from n / 4, beyond the noise.
-
-        Quarters of n records vary by V / 4, so the mean square of their contrasts, of 3 degrees of freedom, has the
-        mean V(n) / 4 plus the noise's variance.
-        """
-        together, squares = self._contrasts()
-        if len(together) < _ENOUGH:
-            return LEAST_UNEVEN
-        noise = self.made.sizes.variances[2]
-        tried = np.linspace(0.05, 1, 39)
-        expected = tried[:, None] / 4 * together**2 + noise
-        cost = (np.log(expected) + squares / expected).mean(axis=1)
-        return max(LEAST_UNEVEN, float(tried[int(np.argmin(cost))]))
-
-    def count(self, asked: Range) -> FreeAnswer:
-        """Return how many records lie in a range."""
-        made, cut = self.made, self.made.cut
+    def weights(self, asked: Range) -> Weights:
+        """Return the covered shares of blocks, and of the cells of those that are neither whole nor free."""
         blocks = self._touched(asked)
-        share = np.zeros(len(made.blocks))
-        share[blocks] = covered(asked, self.public_map, self._boxes(blocks))
+        share = covered(asked, self.public_map, self._boxes(blocks))
+        met = share > _WHOLE
+        blocks, share = blocks[met], share[met]
         whole = share > 1 - _WHOLE
-        value, noise, uneven = float(made.blocks[whole].sum()), 0.0, 0.0
-        halved = np.flatnonzero((share > _WHOLE) & ~whole)
-        for depth in np.unique(cut.depth[halved]).tolist():
-            mine = halved[cut.depth[halved] == depth]
-            part, cells = self._parts(asked, mine, depth)
-            value += float((part * cells).sum())
-            noise += made.sizes.variances[2] * float(((part - part.mean(axis=(1, 2), keepdims=True)) ** 2).sum())
-            # a cell's own count may be 0 by luck: half of what its neighbours suggest is kept
-            near = np.maximum(cells, np.maximum(cells.mean(axis=(1, 2), keepdims=True), 0) / 2)
-            uneven += self.unevenness * float((part * (1 - part) * near**2).sum())
-        return FreeAnswer(value, math.sqrt(noise + self._noise_of_blocks(share)), math.sqrt(uneven))
+        share[whole] = 1.0
+        cells = self.cells_of(blocks[~whole])
+        part = covered(asked, self.public_map, Boxes(*(side[cells] for side in self.made.cut.boxes)))
+        # a block's share is the mean of its cells', to the last digit, or noise would seem to be left where none is
+        share[~whole] = self._means(part, blocks[~whole])
+        return Weights(blocks, share, cells, part)
 
-    def _contrasts(self) -> tuple[Floats, Floats]:
-        """Return how many records sibling cells hold together, and the mean square of their noisy contrasts."""
+    def value(self, weights: Weights) -> float:
+        """Return the weighted sum: blocks as they are, and those that are cut by their cells."""
+        of_cells = float((weights.part * self.made.cells[weights.cells]).sum())
+        whole = ~self._has_cells(weights)
+        return float(self.made.blocks[weights.blocks[whole]] @ weights.share[whole]) + of_cells
+
+    def unbiased(self, weights: Weights) -> float:
+        """Return the weighted sum as least squares have it: free of bias, with cells that may be negative."""
+        more = float((weights.part * (self._least_squares - self.made.cells)[weights.cells]).sum())
+        return self.value(weights) + more
+
+    def noise(self, weights: Weights) -> Spread:
+        """Return the variance of what noise adds to a weighted sum, exactly as least squares leave it."""
         cut = self.made.cut
-        together, squares = [np.zeros(0)], [np.zeros(0)]
-        for depth in range(1, DEEPEST + 1):
-            blocks, numbers = cut.of_depth(depth)
-            if len(blocks):
-                four = quarters(self.noisy_cells[numbers])
-                apart = four - four.mean(axis=-1, keepdims=True)
-                squares.append(((apart * apart).sum(axis=-1) / 3).ravel())
-                together.append(quarters(self.made.cells[numbers]).sum(axis=-1).ravel())
-        n, s = np.concatenate(together), np.concatenate(squares)
-        return n[n > 0], s[n > 0]
+        mean = np.zeros(len(cut.depths))
+        mean[weights.blocks] = weights.share
+        apart = weights.part - mean[cut.block_of[weights.cells]]
+        return _spread(self.made.variances[2] * apart**2, *self._of_blocks(weights))
+
+    def difference(self, one: Weights, other: Weights) -> Weights:
+        """Return the weights of one sum less another."""
+        blocks = np.union1d(one.blocks, other.blocks)
+        share = np.zeros(len(blocks))
+        for each, sign in ((one, 1.0), (other, -1.0)):
+            share[np.searchsorted(blocks, each.blocks)] += sign * each.share
+        parted = np.union1d(self.made.cut.block_of[one.cells], self.made.cut.block_of[other.cells])
+        cells = self.cells_of(parted)
+        part = np.zeros(len(cells))
+        for each, sign in ((one, 1.0), (other, -1.0)):
+            whole = np.zeros(len(self.made.cut.depths))
+            whole[each.blocks] = each.share
+            mine = whole[self.made.cut.block_of[cells]]
+            at = np.searchsorted(cells, each.cells)
+            mine[at] = each.part
+            part += sign * mine
+        return Weights(blocks, share, cells, part)
+
+    # --- pieces ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _least_squares(self) -> Floats:
+        return least_squares(self.made.cut, self.made.noisy, self.made.blocks)
+
+    def _has_cells(self, weights: Weights) -> npt.NDArray[np.bool_]:
+        parted = np.zeros(len(self.made.cut.depths), dtype=np.bool_)
+        parted[self.made.cut.block_of[weights.cells]] = True
+        return parted[weights.blocks]
+
+    def cells_of(self, blocks: Ints) -> Ints:
+        """Return the numbers of all cells of some blocks, ascending with the blocks."""
+        cut = self.made.cut
+        many = cut.offsets[blocks + 1] - cut.offsets[blocks]
+        first = np.repeat(cut.offsets[blocks], many)
+        cells: Ints = first + np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
+        return cells
+
+    def _means(self, part: Floats, blocks: Ints) -> Floats:
+        if not len(blocks):
+            return np.zeros(0)
+        many = 4 ** self.made.cut.depth[blocks]
+        return np.add.reduceat(part, np.cumsum(many) - many) / many
 
     def _touched(self, asked: Range) -> Ints:
         """Return the blocks that the box around a range meets."""
@@ -117,34 +138,38 @@ class Atlas:
         columns = np.unique(np.concatenate(found))
         return (rows[:, None] * side + columns).ravel()
 
-    def _boxes(self, blocks: Ints, depth: int = 0) -> Boxes:
-        """Return blocks, or all cells of blocks that are cut so often, as boxes."""
-        side, box, across = self.made.cut.side, self.public_map.domain, 1 << depth
-        row, column = np.divmod(blocks, side)
-        up, right = np.divmod(np.arange(across * across), across)
-        steps = side * across
-        columns = (column[:, None] * across + right).ravel()
-        rows = (row[:, None] * across + up).ravel()
-        wide, high = box.width / steps, box.height / steps
-        west, south = box.west + columns * wide, box.south + rows * high
-        return Boxes(west, south, west + wide, south + high)
+    def _boxes(self, blocks: Ints) -> Boxes:
+        grid = self.made.cut.grid
+        row, column = np.divmod(blocks, self.made.cut.side)
+        return Boxes(grid.x_edges[column], grid.y_edges[row], grid.x_edges[column + 1], grid.y_edges[row + 1])
 
-    def _parts(self, asked: Range, blocks: Ints, depth: int) -> tuple[Floats, Floats]:
-        """Return the covered shares and the counts of the cells of blocks that are cut so often."""
-        across, cut = 1 << depth, self.made.cut
-        share = covered(asked, self.public_map, self._boxes(blocks, depth)).reshape(-1, across, across)
-        numbers = (cut.offsets[blocks, None] + np.arange(across * across)).reshape(-1, across, across)
-        return share, self.made.cells[numbers]
-
-    def _noise_of_blocks(self, share: Floats) -> float:
-        """Return the variance of a weighted sum of blocks, whose sums the coarse cells know better."""
+    @cached_property
+    def coarse(self) -> tuple[Ints, Floats]:
+        """The coarse cell of each block, and the variances of its blocks together."""
         made = self.made
-        rows, variance = made.by_coarse(share), made.by_coarse(made.block_variance)
-        touched = rows.any(axis=1)
-        rows, variance = rows[touched], variance[touched]
-        top = (rows * variance).sum(axis=1) / variance.sum(axis=1)
-        own = float((variance * (rows - top[:, None]) ** 2).sum())
-        return own + float((made.coarse_variance[touched] * top**2).sum())
+        number = made.by_coarse(np.arange(len(made.blocks)).astype(float)).astype(np.int64)
+        coarse = np.empty(len(made.blocks), dtype=np.int64)
+        coarse[number.ravel()] = np.repeat(np.arange(len(number)), number.shape[1])
+        return coarse, made.by_coarse(made.block_variance).sum(axis=1)
+
+    def _of_blocks(self, weights: Weights) -> tuple[Floats, Floats]:
+        """Return the variances of a weighted sum of blocks, and of coarse cells, which know their sums better."""
+        coarse, together = self.coarse
+        touched, at = np.unique(coarse[weights.blocks], return_inverse=True)
+        variance = self.made.block_variance[weights.blocks]
+        mixed = np.bincount(at, variance * weights.share, minlength=len(touched))
+        top = mixed / together[touched]
+        own = variance * (weights.share - top[at]) ** 2
+        # blocks that are not met have a share of 0, and the rest of the variance
+        rest = np.maximum(together[touched] - np.bincount(at, variance, minlength=len(touched)), 0) * top**2
+        return own, np.concatenate([rest, self.made.coarse_variance[touched] * top**2])
+
+
+def _spread(*variances: Floats) -> Spread:
+    """Return the variance of independent parts together, and how much of it is in few of them."""
+    whole = sum(float(each.sum()) for each in variances)
+    squares = sum(float((each**2).sum()) for each in variances)
+    return Spread(whole, squares / whole**2 if whole else 0.0)
 
 
 def _steps(low: float, high: float, start: float, length: float, steps: int) -> Ints:

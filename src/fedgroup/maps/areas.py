@@ -7,27 +7,19 @@ degrees: for a circle of r metres that is off by about r tan(latitude) / 6,400 k
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import shapely
 
 from fedgroup.space import Circle, MultiPolygon, Polygon, PublicMap, Range, Rectangle
+from fedgroup.space.blocks import Boxes
 from fedgroup.space.geodesy import degrees_m
 
 Floats = npt.NDArray[np.float64]
 
 _TURN = 360.0
-
-
-class Boxes(NamedTuple):
-    """Many boxes, side by side."""
-
-    west: Floats
-    south: Floats
-    east: Floats
-    north: Floats
 
 
 def covered(asked: Range, public_map: PublicMap, boxes: Boxes) -> Floats:
@@ -36,7 +28,19 @@ def covered(asked: Range, public_map: PublicMap, boxes: Boxes) -> Floats:
     # a range may be written with a turn more or less than the domain
     turns = (-_TURN, 0.0, _TURN) if public_map.lonlat else (0.0,)
     found = sum(_area(asked, public_map, _moved(boxes, turn)) for turn in turns)
-    return np.clip(found / area, 0.0, 1.0)
+    shares: Floats = np.clip(found / area, 0.0, 1.0)
+    return shares
+
+
+def square_km(boxes: Boxes, public_map: PublicMap) -> Floats:
+    """Return the area of every box: square kilometres in degrees, 1,000 x 1,000 units on a plane."""
+    wide, high = (boxes.east - boxes.west) / 1000, (boxes.north - boxes.south) / 1000
+    if not public_map.lonlat:
+        return wide * high
+    rows, at = np.unique((boxes.south + boxes.north) / 2, return_inverse=True)
+    across, up = np.array([degrees_m(lat) for lat in rows.tolist()]).T
+    area: Floats = wide * across[at] * high * up[at]
+    return area
 
 
 def extent(asked: Range, public_map: PublicMap) -> tuple[float, float, float, float]:
@@ -63,7 +67,8 @@ def _area(asked: Range, public_map: PublicMap, boxes: Boxes) -> Floats:
         case Rectangle():
             wide = np.minimum(boxes.east, asked.east) - np.maximum(boxes.west, asked.west)
             high = np.minimum(boxes.north, asked.north) - np.maximum(boxes.south, asked.south)
-            return np.maximum(wide, 0) * np.maximum(high, 0)
+            area: Floats = np.maximum(wide, 0) * np.maximum(high, 0)
+            return area
         case Polygon() | MultiPolygon():
             return _of_polygon(asked.shape, boxes)
 
@@ -105,11 +110,17 @@ def _half(t: Floats) -> Floats:
     return found
 
 
-def _of_polygon(shape: shapely.Geometry, boxes: Boxes) -> Floats:
+def _of_polygon(shape: Any, boxes: Boxes) -> Floats:
+    """Return areas of the parts of a polygon; only boxes that its border cuts are cut."""
     west, south, east, north = shape.bounds
-    near = (boxes.west < east) & (boxes.east > west) & (boxes.south < north) & (boxes.north > south)
+    near = np.flatnonzero((boxes.west < east) & (boxes.east > west) & (boxes.south < north) & (boxes.north > south))
     area = np.zeros(len(boxes.west))
-    if near.any():
-        tiles = shapely.box(boxes.west[near], boxes.south[near], boxes.east[near], boxes.north[near])
-        area[near] = shapely.area(shapely.intersection(tiles, shape))
+    if not len(near):
+        return area
+    tiles = shapely.box(boxes.west[near], boxes.south[near], boxes.east[near], boxes.north[near])
+    shapely.prepare(shape)
+    inside = shapely.contains_properly(shape, tiles)
+    area[near[inside]] = shapely.area(tiles[inside])
+    cut = ~inside & shapely.intersects(shape, tiles)
+    area[near[cut]] = shapely.area(shapely.intersection(tiles[cut], shape))
     return area

@@ -10,6 +10,7 @@ import numpy as np
 from fedgroup.errors import InvalidInput
 from fedgroup.given import written
 from fedgroup.space import Grid
+from fedgroup.space.blocks import Blocks
 from fedgroup.space.places import Districts, Hexagons
 from fedgroup.space.shapes import WGS84, geometry_of
 
@@ -26,11 +27,15 @@ def columns_of(made: PrivateMap) -> dict[str, Array]:
     """Return the columns of a map's table.
 
     place       the number of the place, from 0
-    h3          its H3 id; or `name`, its district; or `row` and `column` of its cell, from the south-west
+    h3          its H3 id; or `name`, its district; or `row` and `column` of its cell, from the south-west; `across`
+                tells, where cells differ in size, how many rows and columns there would be if all were as large
     time        when its step of time begins, in UTC, where there are steps
     category    its category, where there are some
     value, low, high
                 the noisy value and its interval; no value where there is no mean
+    noisy, shown, density
+                of a published map: what was released in whole units, whether it is more than noise alone explains
+                anywhere in the map, and the value per square kilometre (1,000 x 1,000 units)
     true_value  for evaluation
     """
     places, steps, categories = made.shape
@@ -41,7 +46,7 @@ def columns_of(made: PrivateMap) -> dict[str, Array]:
         columns["time"] = np.tile(np.repeat(starts, categories), places)
     if made.query.by is not None:
         columns["category"] = np.tile(_categories(made.query.by), places * steps)
-    columns |= {"value": made.values, "low": made.low, "high": made.high}
+    columns |= {"value": made.values, "low": made.low, "high": made.high} | dict(made.more_columns())
     return columns if made.true_values is None else columns | {"true_value": made.true_values}
 
 
@@ -123,6 +128,8 @@ def _names(made: PrivateMap) -> dict[str, Array]:
                 "row": np.repeat(np.arange(rows), columns),
                 "column": np.tile(np.arange(columns), rows),
             }
+        case Blocks() as blocks:
+            return dict(zip(("row", "column", "across"), blocks.places, strict=True))
         case _:
             return {}
 

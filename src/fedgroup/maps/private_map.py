@@ -19,6 +19,7 @@ from fedgroup.questions.answers import Told
 from fedgroup.questions.bins import Value
 from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Grid, PublicMap
+from fedgroup.space.blocks import Blocks
 from fedgroup.space.places import Districts, Hexagons, Places, grid_shapes
 from fedgroup.space.shapes import drawn
 
@@ -83,8 +84,8 @@ class PrivateMap(Told):
     def names(self) -> list[str]:
         """Return the name of every place: an H3 id, a district's name, or row and column of a cell."""
         match self.places:
-            case Hexagons() as hexagons:
-                return hexagons.names
+            case Hexagons() | Blocks() as named:
+                return named.names
             case Districts() as districts:
                 return list(districts.names)
             case Grid() as grid:
@@ -97,7 +98,7 @@ class PrivateMap(Told):
         match self.places:
             case Grid() as grid:
                 return grid_shapes(grid)
-            case Hexagons() | Districts() as several:
+            case Hexagons() | Districts() | Blocks() as several:
                 return list(several.shapes())
             case one_range:
                 return [drawn(one_range, lonlat=self.public_map.lonlat)]
@@ -121,6 +122,14 @@ class PrivateMap(Told):
         """Return the value of every place, steps of time and categories added up; means have no such sum."""
         summed: Array = self.at(self.values).sum(axis=(1, 2))
         return summed
+
+    def more_columns(self) -> Mapping[str, Array]:
+        """Return what a table of this map has besides the usual; see `PublishedMap`."""
+        return {}
+
+    def more_facts(self) -> Mapping[str, Any]:
+        """Return what is told of this map besides the usual, as JSON values; see `PublishedMap`."""
+        return {}
 
     # --- what others read, see or open ----------------------------------------------------------------------------
 
