@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fedgroup.federation import Federation as Federation
     from fedgroup.maps.files import load_map as load_map
     from fedgroup.maps.private_map import PrivateMap as PrivateMap
+    from fedgroup.maps.published import PublishedMap as PublishedMap
     from fedgroup.owner.records import Records as Records
     from fedgroup.privacy.noise import FloatingPointLaplace as FloatingPointLaplace
     from fedgroup.privacy.noise import SecureNoise as SecureNoise
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from fedgroup.space import MultiPolygon as MultiPolygon
     from fedgroup.space import Polygon as Polygon
     from fedgroup.space import Rectangle as Rectangle
+    from fedgroup.space.blocks import Blocks as Blocks
     from fedgroup.space.places import Districts as Districts
     from fedgroup.space.places import Hexagons as Hexagons
     from fedgroup.storage.sqlite import SQLiteLedger as SQLiteLedger
@@ -51,6 +53,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Answer": "fedgroup.questions.answers",
+    "Blocks": "fedgroup.space.blocks",
     "Box": "fedgroup.space",
     "BudgetExhausted": "fedgroup.errors",
     "Circle": "fedgroup.space",
@@ -68,6 +71,7 @@ _HOME = {
     "Plan": "fedgroup.data.plans",
     "Polygon": "fedgroup.space",
     "PrivateMap": "fedgroup.maps.private_map",
+    "PublishedMap": "fedgroup.maps.published",
     "ProtocolViolation": "fedgroup.errors",
     "Records": "fedgroup.owner.records",
     "Rectangle": "fedgroup.space",

@@ -11,8 +11,9 @@ from typing import Any, Self, Unpack
 from fedgroup.data.plans import Plan
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
+from fedgroup.federation.evaluating import Evaluator
 from fedgroup.federation.masks import MaskRoom
-from fedgroup.federation.methods import ChosenMethod, ReadyMethods, exact_answer
+from fedgroup.federation.methods import ChosenMethod, ReadyMethods
 from fedgroup.federation.opening import (
     SomeLedger,
     agreed_domain,
@@ -23,16 +24,19 @@ from fedgroup.federation.opening import (
     unpacked,
 )
 from fedgroup.federation.planning import Folder, Planner, owner_limits_of
-from fedgroup.federation.price import charges_of, notes_of
+from fedgroup.federation.price import charges_of, expectation_of, notes_of
+from fedgroup.federation.publishing import PublishDetails, Publisher, require_one_price
 from fedgroup.federation.questions import Details, MapDetails, checked, range_query, require_evaluation, require_ranges
+from fedgroup.maps.planning import MapPlan
 from fedgroup.maps.private_map import MOST_STORED, PrivateMap, map_facts, map_from
+from fedgroup.maps.published import PublishedMap
+from fedgroup.maps.shelf import Shelf
 from fedgroup.messages import NoisyAnswers
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
-from fedgroup.privacy.budget import Charge, Ledger, evaluation_of, left_of
+from fedgroup.privacy.budget import Charge, Ledger, left_of
 from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
-from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
 from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import GroupingSettings
@@ -40,7 +44,6 @@ from fedgroup.questions.answers import Answer, Expectation, again, answer_facts
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.said import naming_notes, places_said
 from fedgroup.questions.sameness import same_question
-from fedgroup.questions.words import question
 from fedgroup.space import Box, Grid
 from fedgroup.space.shapes import as_range, as_ranges
 from fedgroup.user import role as user
@@ -109,6 +112,18 @@ class Federation:
             ledger=self.ledger,
             private=self.private,
             raising=raise_budget,
+        )
+        self._evaluator = Evaluator(records, self.public_map, self.protection, ledger=self.ledger)
+        self._publisher = Publisher(
+            records,
+            self.public_map,
+            self.protection,
+            owners=self._owners,
+            provider=self._provider,
+            methods=self._methods,
+            ledger=self.ledger,
+            private=self.private,
+            name_question=self._key,
         )
         self._closed = False
         if cap is not None:
@@ -208,9 +223,21 @@ class Federation:
 
     # --- questions ------------------------------------------------------------------------------------------------
 
-    def count(self, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
-        """Return how many records lie in a range: one of ours, or a polygon of shapely, GeoJSON or GeoPandas."""
-        return self.ask("count", asked, epsilon=epsilon, **details)
+    def count(
+        self,
+        asked: Any,
+        *,
+        epsilon: float | Epsilon | None = None,
+        error: float | None = None,
+        from_map: bool = False,
+        **details: Unpack[Details],
+    ) -> Answer:
+        """Return how many records lie in a range: one of ours, or a polygon of shapely, GeoJSON or GeoPandas.
+
+        `epsilon` always asks; `from_map` reads the published map, for nothing; with `error`, how far off the answer may
+        be in 95 %, what the map does not know so well is asked.
+        """
+        return self.ask("count", asked, epsilon=epsilon, error=error, from_map=from_map, **details)
 
     def people(self, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
         """Return how many subjects have records in a range, each counted once."""
@@ -236,6 +263,38 @@ class Federation:
         notes = (*made.notes, *naming_notes(details))
         return replace(made, notes=notes, seconds=time.perf_counter() - started)
 
+    def publish(
+        self, *, kind: str = "count", epsilon: float | Epsilon | None = None, **details: Unpack[PublishDetails]
+    ) -> PublishedMap:
+        """Return a map that answers any range for nothing from then on; it costs `epsilon` once.
+
+        `records` is a public guess of how many there are. Without a method it is the one of the smallest error.
+        """
+        started = time.perf_counter()
+        self._require_open()
+        planned = self._publisher.planned(kind, epsilon, details)
+        self._require_uncut(planned.publication.questions[0])
+        made = self._publisher.publish(planned, fresh=bool(details.get("fresh")))
+        made = replace(made, seconds=time.perf_counter() - started)
+        self._publisher.take(made)
+        return made
+
+    def plan_map(
+        self, *, kind: str = "count", epsilon: float | Epsilon | None = None, **details: Unpack[PublishDetails]
+    ) -> MapPlan:
+        """Return what a published map would be like and would cost, beside asking; nothing is spent."""
+        self._require_open()
+        return self._publisher.plan(self._publisher.planned(kind, epsilon, details))
+
+    @property
+    def maps(self) -> Shelf:
+        """The maps that were published, or taken up, here."""
+        return self._publisher.shelf
+
+    def take_map(self, made: PublishedMap) -> None:
+        """Let `from_map` and `error` read a map that was published before, by these owners, and saved."""
+        self._publisher.take(made)
+
     def expect_map(
         self, *, kind: str = "count", epsilon: float | Epsilon | None = None, **details: Unpack[MapDetails]
     ) -> Expectation:
@@ -252,20 +311,32 @@ class Federation:
         return self.ask("avg", asked, epsilon=epsilon, **details)
 
     def ask(
-        self, kind: str, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
+        self,
+        kind: str,
+        asked: Any,
+        *,
+        epsilon: float | Epsilon | None = None,
+        error: float | None = None,
+        from_map: bool = False,
+        **details: Unpack[Details],
     ) -> Answer:
-        """Return the answer to a question; `Details` lists all that can be said.
+        """Return the answer to a question; `Details` lists all that can be said, `count` what a map saves.
 
         The same question asked again gets its stored answer for nothing, unless `fresh`.
         """
         started = time.perf_counter()
+        if from_map or error is not None:
+            self._require_open()
+            require_one_price(epsilon, error, from_map=from_map)
+            asked = as_range(asked, self.public_map)
+            return self._publisher.read(kind, asked, checked(details), error=error, ask=self.ask)
         query, how, details = self._understood(kind, asked, epsilon, details)
         exact, evaluate = how.name == "exact", details.get("evaluate", False)
         if exact or evaluate:
             require_evaluation(private=self.private)
-        answer = self._exact(query, how) if exact else self._stored_or_new(query, how, details)
+        answer = self._evaluator.answer(query, how, self._notes) if exact else self._stored_or_new(query, how, details)
         if evaluate and not exact:
-            answer = replace(answer, **self._truths(query), private=False)
+            answer = replace(answer, **self._evaluator.truths(query), private=False)
         return replace(answer, seconds=time.perf_counter() - started)
 
     def count_many(
@@ -298,22 +369,16 @@ class Federation:
         return self._expectation(*self._understood(kind, asked, epsilon, details))
 
     def _expectation(self, query: RangeQuery, how: ChosenMethod, details: Details) -> Expectation:
-        if how.name == "exact":
-            raise InvalidQuery(
-                "an exact answer has no expected error; leave the dry run out, or choose a private method"
-            )
         repeat = details.get("repeat", 1)
-        cost = self.ledger.price(self._charges(query, how, repeat))
-        left = left_of(self.ledger.cap, self.ledger.spent())
-        return user.expectation(
+        return expectation_of(
             query,
-            scales=scales_of(query, self.protection),
-            method=how.facts(),
-            charge=cost,
-            left=left,
+            how,
+            repeat=repeat,
+            charges=self._charges(query, how, repeat),
+            ledger=self.ledger,
+            protection=self.protection,
             continuous=self._noise.continuous,
-            epsilon=float(query.epsilon * repeat),
-            private=self.private and how.private and repeat == 1,
+            private=self.private,
             notes=self._notes(query, how),
         )
 
@@ -368,10 +433,9 @@ class Federation:
 
     def _exact_map(self, query: RangeQuery, how: ChosenMethod) -> PrivateMap:
         """Return the exact values after clipping, which are not private; that is in the ledger first."""
-        from fedgroup.evaluation.truth import exact_totals, true_values
+        from fedgroup.evaluation.truth import true_values
 
-        self.ledger.charge([evaluation_of(f"{question(query)}, the true values")])
-        totals = exact_totals(self._records, query, self.public_map, self.protection)
+        totals = self._evaluator.totals(query)
         told = self._told(query, how, None, NOTHING) | {"private": False, "epsilon": 0.0}
         made = user.map_answer(query, totals, public_map=self.public_map, **told)
         truths = true_values(self._records, query, self.public_map)
@@ -431,18 +495,6 @@ class Federation:
             asked_at=self.ledger.now(),
             lonlat=self.public_map.lonlat,
         )
-
-    def _exact(self, query: RangeQuery, how: ChosenMethod) -> Answer:
-        now, notes = self.ledger.now(), self._notes(query, how)
-        lonlat = self.public_map.lonlat
-        return exact_answer(query, how, self._truths(query), asked_at=now, notes=notes, lonlat=lonlat)
-
-    def _truths(self, query: RangeQuery) -> dict[str, Any]:
-        """Return the true values, which are not private; that they were asked for is in the ledger first."""
-        from fedgroup.evaluation.truth import truths
-
-        self.ledger.charge([evaluation_of(f"{question(query)}, the true value")])
-        return truths(self._records, query, self.public_map, self.protection)
 
     def _charges(self, query: RangeQuery, how: ChosenMethod, times: int) -> Sequence[Charge]:
         return charges_of(query, how, times=times, protection=self.protection)

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedgroup.epsilon import NOTHING
+from fedgroup.errors import InvalidQuery
 from fedgroup.federation.fitting import unlisted
 from fedgroup.federation.methods import ChosenMethod
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import leaves_masks_out
-from fedgroup.privacy.budget import Charge
+from fedgroup.privacy.budget import Charge, Ledger, left_of
+from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.answers import Expectation
 from fedgroup.questions.graphs import GRAPHS
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.words import question
+from fedgroup.user import role as user
 from fedgroup.user.notes import reading_notes
 
 NO_MASKS = "masks were left out: in one process owners share memory, they cancel, and so many would take minutes"
@@ -52,3 +56,31 @@ def notes_of(query: RangeQuery, how: ChosenMethod, *, records: Records, protecti
         notes.append(NO_MASKS)
     overlap = how.overlap(records.owners)
     return (*notes, *unlisted(records), *([] if overlap is None else overlap.notes()))
+
+
+def expectation_of(
+    query: RangeQuery,
+    how: ChosenMethod,
+    *,
+    repeat: int,
+    charges: Sequence[Charge],
+    ledger: Ledger,
+    protection: Protection,
+    continuous: bool,
+    private: bool,
+    notes: tuple[str, ...],
+) -> Expectation:
+    """Return what an answer would be like and would cost; nothing is spent."""
+    if how.name == "exact":
+        raise InvalidQuery("an exact answer has no expected error; leave the dry run out, or choose a private method")
+    return user.expectation(
+        query,
+        scales=scales_of(query, protection),
+        method=how.facts(),
+        charge=ledger.price(charges),
+        left=left_of(ledger.cap, ledger.spent()),
+        continuous=continuous,
+        epsilon=float(query.epsilon * repeat),
+        private=private and how.private and repeat == 1,
+        notes=notes,
+    )

@@ -35,6 +35,7 @@ from fedgroup.given import path_like, written
 from fedgroup.maps.about import about_in_texts
 from fedgroup.maps.frames import _geopandas, columns_of, feature_collection, needed, system_of, to_geodataframe
 from fedgroup.maps.private_map import PrivateMap, map_from, noise_of, told_of
+from fedgroup.maps.published import published_from
 from fedgroup.questions.bins import Categories
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.questions.said import places_said, range_said, said_places
@@ -50,7 +51,7 @@ FORMAT = "fedgroup map"
 KEY = "fedgroup"
 LAYER = "map"
 _VERSION = 1
-_READ = ("place", "value", "low", "high", "true_value", "true_value_clipped")
+_READ = ("place", "value", "low", "high", "true_value", "true_value_clipped", "noisy")
 _TEXTS = ("kind", "protection", "method", "trust")
 """What a GeoPackage tells in entries of its own, for people who look into it with other tools."""
 NO_DEGREES = (
@@ -118,7 +119,7 @@ def header_of(made: PrivateMap) -> dict[str, Any]:
         "question": _asked(made.query),
         "whole": _whole(columns_of(made)),
     }
-    return about | about_in_texts(made) | told_of(made) | noise_of(made)
+    return about | about_in_texts(made) | told_of(made) | noise_of(made) | dict(made.more_facts())
 
 
 # --- the question in JSON ---------------------------------------------------------------------------------------------
@@ -163,6 +164,11 @@ def _read_back(told: Mapping[str, Any], columns: Mapping[str, Array]) -> Private
         raise ValueError  # rows were added, taken away or moved
     typed = {name: np.asarray(of).astype(np.int64 if name in told["whole"] else float) for name, of in columns.items()}
     facts = dict(told) | {"values": typed["value"], "low": typed["low"], "high": typed["high"]}
+    if "published" in told:
+        published = published_from(told, public_map, cells=typed["noisy"])
+        if published.blocks != query.range:
+            raise ValueError  # the cells do not follow from what was released first
+        return published
     made = map_from(facts, query, public_map)
     return replace(made, true_values=typed.get("true_value"), true_values_clipped=typed.get("true_value_clipped"))
 

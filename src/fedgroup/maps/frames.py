@@ -11,6 +11,7 @@ import shapely
 from fedgroup.errors import InvalidInput
 from fedgroup.given import written
 from fedgroup.space import Grid
+from fedgroup.space.blocks import Blocks
 from fedgroup.space.places import Districts, Hexagons
 from fedgroup.space.shapes import geometry_of
 from fedgroup.space.systems import WGS84, moved
@@ -28,11 +29,15 @@ def columns_of(made: PrivateMap) -> dict[str, Array]:
     """Return the columns of a map's table.
 
     place       the number of the place, from 0
-    h3          its H3 id; or `name`, its district; or `row` and `column` of its cell, from the south-west
+    h3          its H3 id; or `name`, its district; or `row` and `column` of its cell, from the south-west; `across`
+                tells, where cells differ in size, how many rows and columns there would be if all were as large
     time, end   when its step of time begins and when it is over, in UTC, where there are steps
     category    its category, where there are some
     value, low, high
                 the noisy value and its interval; no value where there is no mean
+    noisy, shown, density
+                of a published map: what was released in whole units, whether it is more than noise alone explains
+                anywhere in the map, and the value per square kilometre (1,000 x 1,000 units)
     true_value, true_value_clipped
                 for evaluation: what the data say, and what noise is added to
     """
@@ -45,7 +50,7 @@ def columns_of(made: PrivateMap) -> dict[str, Array]:
             columns[name] = np.tile(np.repeat(column, categories), places)
     if made.query.by is not None:
         columns["category"] = np.tile(_categories(made.query.by), places * steps)
-    columns |= {"value": made.values, "low": made.low, "high": made.high}
+    columns |= {"value": made.values, "low": made.low, "high": made.high} | dict(made.more_columns())
     truths = {"true_value": made.true_values, "true_value_clipped": made.true_values_clipped}
     return columns | {name: column for name, column in truths.items() if column is not None}
 
@@ -144,6 +149,8 @@ def _names(made: PrivateMap) -> dict[str, Array]:
                 "row": np.repeat(np.arange(rows), columns),
                 "column": np.tile(np.arange(columns), rows),
             }
+        case Blocks() as blocks:
+            return dict(zip(("row", "column", "across"), blocks.places, strict=True))
         case _:
             return {}
 

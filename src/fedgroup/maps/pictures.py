@@ -19,11 +19,14 @@ import shapely
 
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.given import path_like, whole_number, written
+from fedgroup.maps.areas import square_km
+from fedgroup.maps.published import PublishedMap
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.shown import number, table, told_facts
 from fedgroup.questions.words import UNCOVERED, question
 from fedgroup.space import Grid
+from fedgroup.space.blocks import Blocks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +43,7 @@ _MOST_DRAWN = 4_096
 _SVG, _SHADES = 300, 20
 _WIDE = 100
 """Letters in a line below a picture."""
+_PIXELS = 1_024
 
 
 class First(TypedDict):
@@ -54,6 +58,7 @@ class Seen:
     """What a picture shows: a value and an interval for every place.
 
     `half` is how far noise moves one of them, `half_all` how far it moves any of them, each in 95 %; None for means.
+    `sure` tells, where it is known otherwise, which of them noise alone does not explain.
     """
 
     values: Array
@@ -61,10 +66,14 @@ class Seen:
     high: Array
     half: float | None
     half_all: float | None
+    sure: Array | None = None
 
     @property
     def unsure(self) -> Array:
         """Where there is no value, or noise alone may explain it: among many empty places some are far from 0."""
+        if self.sure is not None:
+            hidden: Array = ~self.sure
+            return hidden
         far = np.maximum(self.low, -self.high) > 0
         if self.half is not None and self.half_all is not None:
             far &= np.abs(self.values) > self.half_all
@@ -72,7 +81,8 @@ class Seen:
         return unsure
 
     def keep(self, rows: Array) -> Seen:
-        return Seen(self.values[rows], self.low[rows], self.high[rows], self.half, self.half_all)
+        sure = None if self.sure is None else self.sure[rows]
+        return Seen(self.values[rows], self.low[rows], self.high[rows], self.half, self.half_all, sure)
 
 
 def seen(made: PrivateMap, *, step: int | None = None, category: Value | None = None) -> Seen:
@@ -80,6 +90,10 @@ def seen(made: PrivateMap, *, step: int | None = None, category: Value | None = 
 
     The interval of a sum is that of the sum of its bins' independent noises. Means and people are not added up.
     """
+    if isinstance(made, PublishedMap):
+        # cells differ in size: colour is how dense they are
+        area = square_km(made.blocks.boxes, made.public_map)
+        return Seen(made.values / area, made.low / area, made.high / area, None, None, made.shown)
     steps, categories = _chosen(made, step, category)
     values, low, high = (made.at(each)[:, steps][:, :, categories] for each in (made.values, made.low, made.high))
     count = values.shape[1] * values.shape[2]
@@ -207,13 +221,30 @@ def _draw_places(made: PrivateMap, ax: Axes, faces: Any, unsure: Array) -> None:
     match made.places:
         case Grid(_, columns, rows) as grid:
             ax.pcolormesh(grid.x_edges, grid.y_edges, faces.reshape(rows, columns, 4))
+        case Blocks() as blocks:
+            ax.imshow(faces[_pixels(blocks)], origin="lower", extent=_extent(blocks), interpolation="nearest")
         case _:
             patches = [PathPatch(_path(shape)) for shape in made.geometries()]
             ax.add_collection(PatchCollection(patches, facecolor=faces, edgecolor="white", linewidth=0.3))
-    if unsure.any() and unsure.sum() <= _MOST_HATCHED:
+    if unsure.any() and unsure.sum() <= _MOST_HATCHED and not isinstance(made.places, Blocks):
         # one shape for all of them, so that the hatching goes on over borders
         grey = shapely.union_all([shape for shape, one in zip(made.geometries(), unsure, strict=True) if one])
         ax.add_patch(PathPatch(_path(grey), facecolor="none", edgecolor=_HATCH, hatch="////", linewidth=0))
+
+
+def _pixels(blocks: Blocks) -> Array:
+    """Return the cell under every pixel of a picture, row by row from the south."""
+    west, south, east, north = blocks.box.sides
+    across, up = (
+        low + (high - low) * (np.arange(_PIXELS) + 0.5) / _PIXELS for low, high in ((west, east), (south, north))
+    )
+    x, y = np.meshgrid(across, up)
+    return blocks.cell_of(x.ravel(), y.ravel()).reshape(_PIXELS, _PIXELS)
+
+
+def _extent(blocks: Blocks) -> tuple[float, float, float, float]:
+    west, south, east, north = blocks.box.sides
+    return west, east, south, north
 
 
 def _path(shape: Any) -> Any:
@@ -255,7 +286,8 @@ def _title(made: PrivateMap, shown: Seen, *, step: int | None, category: Value |
     where = f", {chosen}" if chosen else ""
     evaluated = "" if made.private else "; not private"
     noise = f"{_half_words(made, shown)}, epsilon {made.epsilon:g}{evaluated}"
-    return f"{_measured(made)} in {made.shape[0]:,} places{where}\n{noise}"
+    places = "cells" if isinstance(made, PublishedMap) else "places"
+    return f"{_measured(made)} in {made.shape[0]:,} {places}{where}\n{noise}"
 
 
 def _chosen_words(made: PrivateMap, *, step: int | None, category: Value | None) -> str:
@@ -283,7 +315,10 @@ def _uncovered(made: PrivateMap) -> list[str]:
 
 def _measured(made: PrivateMap) -> str:
     of = "" if made.query.measure is None else f" {made.query.measure.attribute}"
-    return "records" if made.kind == "count" else f"{KINDS[made.kind].of}{of}"
+    what = "records" if made.kind == "count" else f"{KINDS[made.kind].of}{of}"
+    if not isinstance(made, PublishedMap):
+        return what
+    return f"{what} per {'km²' if made.public_map.lonlat else '1,000 x 1,000 units'}"
 
 
 def _half_words(made: PrivateMap, shown: Seen | None) -> str:

@@ -22,6 +22,7 @@ from fedgroup.questions.bins import Value
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.words import question
 from fedgroup.space import Grid, PublicMap
+from fedgroup.space.blocks import Blocks
 from fedgroup.space.places import Districts, Hexagons, Places, grid_shapes
 from fedgroup.space.shapes import drawn
 
@@ -94,8 +95,8 @@ class PrivateMap(Told):
     def names(self) -> list[str]:
         """Return the name of every place: an H3 id, a district's name, or row and column of a cell."""
         match self.places:
-            case Hexagons() as hexagons:
-                return hexagons.names
+            case Hexagons() | Blocks() as named:
+                return named.names
             case Districts() as districts:
                 return list(districts.names)
             case Grid() as grid:
@@ -108,7 +109,7 @@ class PrivateMap(Told):
         match self.places:
             case Grid() as grid:
                 return grid_shapes(grid)
-            case Hexagons() | Districts() as several:
+            case Hexagons() | Districts() | Blocks() as several:
                 return list(several.shapes())
             case one_range:
                 return [drawn(one_range, lonlat=self.public_map.lonlat)]
@@ -158,6 +159,14 @@ class PrivateMap(Told):
             twice = ": who is in several steps or categories is counted in each" if self.kind == "people" else ""
             kind = "people" if self.kind == "people" else "means"
             raise InvalidQuery(f"{kind} do not add up{twice}; choose one step and one category, as plot(step=0) does")
+
+    def more_columns(self) -> Mapping[str, Array]:
+        """Return what a table of this map has besides the usual; see `PublishedMap`."""
+        return {}
+
+    def more_facts(self) -> Mapping[str, Any]:
+        """Return what is told of this map besides the usual, as JSON values; see `PublishedMap`."""
+        return {}
 
     # --- what others read, see or open ----------------------------------------------------------------------------
 

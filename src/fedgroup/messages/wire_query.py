@@ -20,6 +20,7 @@ from fedgroup.questions.bins import Categories
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, Grid, MultiPolygon, Polygon, Rectangle
+from fedgroup.space.blocks import DEEPEST, HIGHEST, Blocks
 from fedgroup.space.places import Districts, Hexagons, Places
 
 Ring = list[list[float]]
@@ -27,7 +28,7 @@ Ring = list[list[float]]
 
 _LATEST = 1 << 62
 """Microseconds: differences of times fit 64 bits."""
-_LENGTHS = {"circle": 3, "rectangle": 4, "polygons": 0, "grid": 2, "h3": 1, "districts": 0}
+_LENGTHS = {"circle": 3, "rectangle": 4, "polygons": 0, "grid": 2, "h3": 1, "districts": 0, "blocks": 1}
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class WireRange:
     """One range or many places, in plain numbers.
 
     `circle` x, y, radius; `rectangle` west, south, east, north; `polygons` rings; `grid` columns, rows of the agreed
-    domain; `h3` a resolution; `districts` a name for each, with its polygons in `parts_of`.
+    domain; `h3` a resolution; `districts` a name for each, with its polygons in `parts_of`; `blocks` a level, and how
+    often each block is cut: four bits each in `depths`, the lower ones first.
     """
 
     shape: str
@@ -43,6 +45,7 @@ class WireRange:
     polygons: list[list[Ring]] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     parts_of: list[int] = field(default_factory=list)
+    depths: bytes = b""
 
     def __post_init__(self) -> None:
         require(_LENGTHS.get(self.shape) == len(self.numbers), "a range has the numbers of its shape")
@@ -60,6 +63,14 @@ class WireRange:
         require(not self.names or sum(self.parts_of) == len(self.polygons), "a polygon is of one district")
         require(all(0 < len(name) <= MOST_TEXT for name in self.names), "a district has a short name")
         _require_short(self.names)
+        if self.shape == "blocks":
+            level = _whole(self.numbers[0])
+            require(0 <= level <= HIGHEST, f"blocks have a level of 0 to {HIGHEST}")
+            require(len(self.depths) == max(1, 4**level // 2), "every block is cut so often")
+            deepest = max(max(pair & 15, pair >> 4) for pair in self.depths)
+            require(deepest <= DEEPEST, f"a block is cut up to {DEEPEST} times")
+        else:
+            require(not self.depths, "blocks are cut, other shapes are not")
 
     @classmethod
     def of(cls, asked: Places) -> WireRange:
@@ -75,6 +86,8 @@ class WireRange:
                 return cls("grid", [float(columns), float(rows)])
             case Hexagons(resolution):
                 return cls("h3", [float(resolution)])
+            case Blocks(_, level, depths):
+                return cls("blocks", [float(level)], depths=_packed(depths))
             case Districts(names, shapes):
                 drawn = [_polygons(shape) for shape in shapes]
                 parts = [len(each) for each in drawn]
@@ -96,6 +109,9 @@ class WireRange:
                 cells = Hexagons(_whole(self.numbers[0]), domain)
                 require(cells.expected <= 2 * MOST_WORDS, f"a live map has at most {MOST_WORDS} bins")
                 return cells
+            case "blocks":
+                level = _whole(self.numbers[0])
+                return Blocks(domain, level, _unpacked(self.depths, 4**level))
             case "districts":
                 rest = iter(self.polygons)
                 # whether they overlap was looked at by who asks; a place is in one of them in any case
@@ -148,7 +164,7 @@ class WireQuery:
     @property
     def is_range(self) -> bool:
         """Whether it is about one range and one time window."""
-        places = self.range.shape in ("grid", "h3", "districts")
+        places = self.range.shape in ("grid", "h3", "districts", "blocks")
         return not places and self.every is None and self.by is None
 
     def read(self, domain: Box) -> RangeQuery:
@@ -196,6 +212,18 @@ def _polygons(shape: Polygon | MultiPolygon) -> list[list[Ring]]:
 def _shape(polygons: list[list[Ring]]) -> Polygon | MultiPolygon:
     parts = [_polygon(rings) for rings in polygons]
     return parts[0] if len(parts) == 1 else MultiPolygon(parts)
+
+
+def _packed(depths: bytes) -> bytes:
+    """Return two depths a byte."""
+    padded = depths + bytes(len(depths) % 2)
+    return bytes(low | high << 4 for low, high in zip(padded[::2], padded[1::2], strict=True))
+
+
+def _unpacked(pairs: bytes, blocks: int) -> bytes:
+    depths = bytes(half for pair in pairs for half in (pair & 15, pair >> 4))
+    require(not any(depths[blocks:]), "every block is cut so often")
+    return depths[:blocks]
 
 
 def _whole(number: float) -> int:

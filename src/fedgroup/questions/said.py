@@ -18,7 +18,8 @@ from fedgroup.questions.instants import When, as_instant
 from fedgroup.questions.kinds import KINDS, MEASURE, either, require_kind
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Circle, Grid, MultiPolygon, Polygon, PublicMap, Range, Rectangle
-from fedgroup.space.places import Districts, Hexagons, Places, as_grid, require_degrees, require_on_map
+from fedgroup.space.blocks import Blocks
+from fedgroup.space.places import Districts, Hexagons, Places, as_grid, is_several, require_degrees, require_on_map
 from fedgroup.space.ranges import range_from_geojson
 from fedgroup.space.shapes import are_numbered, as_districts, as_range
 
@@ -58,6 +59,7 @@ class MapSaid(TypedDict, total=False):
     district_names
                 their names, or the column or property that has them; default: name
     range       one range, cut by time or categories only
+    blocks      a domain in blocks, each cut into cells (`Blocks`), as a published map has them
     every       the length of a step of time, such as 1h; it needs since and until
     by          {"attribute": ["one", "another"]}: its categories; "other" stands for all others
     """
@@ -67,13 +69,17 @@ class MapSaid(TypedDict, total=False):
     districts: Any
     district_names: Any
     range: Any
+    blocks: Any
     every: Any
     by: Any
 
 
+_PLACES = ("grid", "h3", "districts", "range", "blocks")
+
+
 def places_said(said: Mapping[str, Any], public_map: PublicMap) -> Places:
     """Return the places that were said in one of the ways of `MapSaid`."""
-    given = {name: said[name] for name in ("grid", "h3", "districts", "range") if said.get(name) is not None}
+    given = {name: said[name] for name in _PLACES if said.get(name) is not None}
     if len(given) != 1:
         told = "none" if not given else " and ".join(given)
         raise InvalidQuery(f"a map has one kind of places: a grid, h3, districts or a range; got {told}")
@@ -86,6 +92,8 @@ def places_said(said: Mapping[str, Any], public_map: PublicMap) -> Places:
             return Hexagons(places, public_map.domain)
         case "districts":
             return as_districts(places, public_map, said.get("district_names"))
+        case "blocks":
+            return places if isinstance(places, Blocks) else Blocks.of_said(places, public_map.domain)
         case _:
             return as_range(places, public_map)
 
@@ -105,7 +113,7 @@ def require_known(said: Mapping[str, Any], kind: type, *, what: str = "a questio
 
 def question_of(kind: str, places: Any, epsilon: Epsilon, said: Mapping[str, Any], public_map: PublicMap) -> RangeQuery:
     """Return the question that was asked about a range or the places of a map, or say what is wrong with it."""
-    places = places if isinstance(places, Grid | Hexagons | Districts) else as_range(places, public_map)
+    places = places if is_several(places) else as_range(places, public_map)
     require_kind(kind)
     require_on_map(places, public_map)
     since, until, every, by = (said.get(name) for name in ("since", "until", "every", "by"))
@@ -189,6 +197,8 @@ def said_places(places: Places) -> dict[str, Any]:
             return {"grid": [columns, rows]}
         case Hexagons(resolution):
             return {"h3": resolution}
+        case Blocks() as blocks:
+            return {"blocks": blocks.said()}
         case Districts(names, shapes):
             features = [
                 {"type": "Feature", "properties": {"name": name}, "geometry": said_range(shape)["polygon"]}

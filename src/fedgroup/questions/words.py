@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Circle, Grid, MultiPolygon, Polygon, Rectangle
+from fedgroup.space.blocks import Blocks
 from fedgroup.space.places import Districts, Hexagons
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -73,3 +74,5 @@ def _where(query: RangeQuery) -> str:
             return f"in {len(cells)} H3 cells of resolution {resolution}"
         case Districts(names):
             return f"in {len(names)} district{'' if len(names) == 1 else 's'}"
+        case Blocks() as blocks:
+            return f"in {len(blocks)} cells of {blocks.side}x{blocks.side} blocks"

@@ -89,11 +89,11 @@ class Grid:
 
     @cached_property
     def x_edges(self) -> npt.NDArray[np.float64]:
-        return _edges(self.box.west, self.box.east, self.columns)
+        return edges(self.box.west, self.box.east, self.columns)
 
     @cached_property
     def y_edges(self) -> npt.NDArray[np.float64]:
-        return _edges(self.box.south, self.box.north, self.rows)
+        return edges(self.box.south, self.box.north, self.rows)
 
     def cell_of(self, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """Return the cell of each place, -1 for places outside the box."""
@@ -127,8 +127,9 @@ def become_floats(shape: Any, *, refusal: type[InvalidInput]) -> None:
         object.__setattr__(shape, field.name, float(value))
 
 
-def _edges(low: float, high: float, parts: int) -> npt.NDArray[np.float64]:
-    edges = low + (high - low) * (np.arange(parts + 1) / parts)
-    edges[-1] = high
-    edges.flags.writeable = False
-    return edges
+def edges(low: float, high: float, parts: int) -> npt.NDArray[np.float64]:
+    """Return where so many equal parts of a stretch begin, and its end."""
+    found = low + (high - low) * (np.arange(parts + 1) / parts)
+    found[-1] = high
+    found.flags.writeable = False
+    return found

@@ -1,10 +1,11 @@
-"""Where the bins of a question lie: one range, the cells of a grid, hexagons of one size, or named districts.
+"""Where the bins of a question lie: one range, the cells of a grid or of blocks, hexagons, or named districts.
 
 Places are public and disjoint: a record lies in one of them at most, whatever their shapes are.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ import shapely
 
 from fedgroup.errors import InvalidQuery
 from fedgroup.given import is_list, whole_number, written
+from fedgroup.space.blocks import Blocks
 from fedgroup.space.box import Box, Grid
 from fedgroup.space.publicmap import PublicMap
 from fedgroup.space.ranges import MultiPolygon, Polygon, Range, Rectangle, canonical_range
@@ -164,15 +166,16 @@ def _neighbours(shapes: list[shapely.Geometry]) -> Iterator[tuple[int, int]]:
         yield from ((one, int(other)) for other in near if one < other)
 
 
-Places = Range | Grid | Hexagons | Districts
+Several = Grid | Hexagons | Districts | Blocks
+Places = Range | Several
 
 
-def is_several(places: Places) -> TypeGuard[Grid | Hexagons | Districts]:
+def is_several(places: Any) -> TypeGuard[Several]:
     """Tell places of a map from one range."""
-    return isinstance(places, Grid | Hexagons | Districts)
+    return isinstance(places, Several)
 
 
-def smallest_of(places: Grid | Hexagons | Districts) -> list[Range]:
+def smallest_of(places: Several) -> list[Range]:
     """Return ranges among which the smallest of some places is."""
     match places:
         case Grid():
@@ -187,6 +190,8 @@ def smallest_of(places: Grid | Hexagons | Districts) -> list[Range]:
             return [Polygon(_ring(library.cell_to_boundary(each))) for each in smallest]
         case Districts():
             return list(places.shapes_of)
+        case Blocks():
+            return _smallest_cells(places)
 
 
 def how_many(places: Places) -> int:
@@ -194,7 +199,7 @@ def how_many(places: Places) -> int:
     match places:
         case Grid():
             return places.cells
-        case Hexagons() | Districts():
+        case Hexagons() | Districts() | Blocks():
             return len(places)
         case _:
             return 1
@@ -203,7 +208,7 @@ def how_many(places: Places) -> int:
 def bin_of(places: Places, public_map: PublicMap, x: Floats, y: Floats) -> Ints:
     """Return the bin of each place, -1 for those in none."""
     match places:
-        case Grid():
+        case Grid() | Blocks():
             return places.cell_of(public_map.place(x), y)
         case Hexagons():
             return places.cell_of(x, y)
@@ -222,7 +227,7 @@ def require_degrees(public_map: PublicMap) -> None:
 def require_on_map(places: Places, public_map: PublicMap) -> None:
     """Refuse places that share nothing with the domain, or that the map cannot have."""
     match places:
-        case Grid():
+        case Grid() | Blocks():
             if places.box != public_map.domain:
                 raise InvalidQuery(f"the grid of a map covers the domain {public_map.domain.written}")
         case Hexagons():
@@ -243,10 +248,21 @@ def canonical_places(places: Places) -> list[Any]:
             return ["grid", places.columns, places.rows]
         case Hexagons():
             return ["h3", places.resolution]
+        case Blocks():
+            return ["blocks", places.level, hashlib.sha256(places.depths).hexdigest()]
         case Districts():
             return ["districts", list(places.names), [canonical_range(shape) for shape in places.shapes_of]]
         case _:
             return canonical_range(places)
+
+
+def _smallest_cells(blocks: Blocks) -> list[Range]:
+    """Return the deepest cells, one in each row of blocks that has some: in degrees they narrow to a pole."""
+    deepest = np.flatnonzero(blocks.depth == blocks.depth.max())
+    _, first = np.unique(deepest // blocks.side, return_index=True)
+    cells = blocks.offsets[deepest[first]]
+    ends = cells[[0, -1]] if len(cells) > 1 else cells
+    return [Rectangle(*(float(side[cell]) for side in blocks.boxes)) for cell in ends.tolist()]
 
 
 def grid_shapes(grid: Grid) -> list[shapely.Geometry]:

@@ -1,0 +1,281 @@
+"""Maps that are paid once and read for ever, published by the owners of one federation; and what asking them saves.
+
+Guarantee: the whole epsilon of a map is charged, in one piece, before its first question is counted; where it cannot be
+           paid nobody pays anything. What is read from maps afterwards costs nothing.
+Proof:     docs/guarantees.md#published-maps
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from fedgroup.epsilon import NANO, Epsilon
+from fedgroup.errors import FedgroupError, InvalidQuery
+from fedgroup.federation.methods import ChosenMethod, ReadyMethods
+from fedgroup.federation.price import charges_of, notes_of
+from fedgroup.federation.questions import Details, checked
+from fedgroup.given import number
+from fedgroup.maps.free import FreeAnswer, quantile
+from fedgroup.maps.planning import MapPlan
+from fedgroup.maps.published import PublishedMap, published_facts, published_from, published_map, step_of
+from fedgroup.maps.publishing import Publication, Released, Subject, sized
+from fedgroup.maps.shelf import Shelf
+from fedgroup.owner.records import Records
+from fedgroup.owner.role import DataOwners
+from fedgroup.privacy.budget import Charge, Ledger, left_of
+from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
+from fedgroup.privacy.release import scale_of_noise
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.provider.role import Provider
+from fedgroup.questions.answers import Answer
+from fedgroup.questions.methods import METHODS
+from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.said import question_of, require_known, some_epsilon
+from fedgroup.space import Grid, PublicMap
+
+RECORDS_OF_OWNER = 20
+"""So many records an owner is thought to have where nobody says how many there are: a public guess."""
+
+
+GUESSED = "the map was sized for {:,} records, {} for every owner, as nobody said how many there are (records=)"
+
+
+class PublishDetails(Details, total=False):
+    """All that can be said about a map to publish besides its kind and its epsilon; see `Details`.
+
+    records     a public guess of how many records there are; never looked up (default: 20 for every owner)
+    most_cells  a public cap on the cells of the map
+    """
+
+    records: int | None
+    most_cells: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A map that is decided on: its first question, how it is asked, and what it costs."""
+
+    publication: Publication
+    how: ChosenMethod
+    charges: Sequence[Charge]
+    guessed: bool
+
+
+class Publisher:
+    """Publishes maps for the owners of one federation."""
+
+    def __init__(
+        self,
+        records: Records,
+        public_map: PublicMap,
+        protection: Protection,
+        *,
+        owners: DataOwners,
+        provider: Provider,
+        methods: ReadyMethods,
+        ledger: Ledger,
+        private: bool,
+        name_question: Callable[[RangeQuery, ChosenMethod], str],
+    ) -> None:
+        self._records = records
+        self._map = public_map
+        self._protection = protection
+        self._owners = owners
+        self._provider = provider
+        self._methods = methods
+        self._ledger = ledger
+        self._private = private
+        self._name = name_question
+        self.shelf = Shelf()
+
+    def planned(self, kind: str, epsilon: float | Epsilon | None, details: Mapping[str, Any]) -> Planned:
+        """Return a map as it would be published, or say what is wrong with it; nothing is spent."""
+        require_known(details, PublishDetails, what="a published map")
+        own = {name: details.get(name) for name in ("records", "most_cells")}
+        said = checked(cast(Details, {name: value for name, value in details.items() if name not in own}))
+        if said.get("method") == "exact" or said.get("repeat", 1) != 1 or said.get("evaluate", False):
+            raise InvalidQuery("a map is published by private methods, once at a time; true values are had by map()")
+        cost = some_epsilon(epsilon)
+        whole = question_of(kind, Grid(self._map.domain, 1, 1), cost, said, self._map)
+        self._require_columns(whole)
+        subject = Subject(whole.kind, whole.measure, whole.since, whole.until)
+        how = self._quietest(said)
+        records = own["records"]
+        sizes = sized(
+            subject,
+            self._map.domain,
+            cost,
+            noises=how.noises,
+            records=len(self._records.owners) * RECORDS_OF_OWNER if records is None else records,
+            protection=self._protection,
+            most_cells=own["most_cells"],
+        )
+        publication = Publication(sizes, subject)
+        return Planned(publication, how, self._charges(publication, how), records is None)
+
+    def plan(self, planned: Planned) -> MapPlan:
+        """Return what a map would be like and would cost."""
+        cost = self._ledger.price(planned.charges)
+        left = left_of(self._ledger.cap, self._ledger.spent())
+        return MapPlan(
+            sizes=planned.publication.sizes,
+            kind=planned.publication.subject.kind,
+            public_map=self._map,
+            charge=float(cost),
+            left=None if left is None else float(left),
+            method=planned.how.name,
+            trust=planned.how.trust,
+            moved=self._protection.of(planned.publication.subject.kind, self._one(planned)),
+            step=step_of(planned.publication.subject.measure),
+        )
+
+    def publish(self, planned: Planned, *, fresh: bool) -> PublishedMap:
+        """Return the map: charged as a whole, then asked for in two rounds."""
+        key = self._key(planned)
+        stored = None if fresh else self._ledger.stored_answer(key)
+        if stored is not None:
+            return published_from(stored, self._map, stored=True, charged=0.0)
+        going, how = planned.publication, planned.how
+        cost = self._ledger.charge(planned.charges)
+        heard = 0
+        while (question := going.next_question) is not None:
+            (answers,), _ = self._owners.answer(question, how.terms, charges=())
+            totals = self._provider.combine(answers)
+            heard = answers.heard
+            going = going.after(Released(totals.parts[question.parts[0]], totals.noises))
+        made = published_map(
+            going,
+            self._map,
+            method=how.facts(),
+            charged=float(cost),
+            notes=self._notes(planned, going),
+            heard=heard,
+            missing=how.partition.owners - heard,
+            private=self._private and how.private,
+            asked_at=self._ledger.now(),
+            protection=str(self._protection),
+        )
+        self._ledger.store_answers({key: published_facts(made)})
+        return made
+
+    def take(self, made: PublishedMap) -> None:
+        """Let answers be read from a map that was published before, by these owners."""
+        if made.public_map != self._map:
+            raise InvalidQuery("this map is of another domain")
+        self.shelf = self.shelf.with_map(made)
+
+    def read(
+        self, kind: str, asked: Any, details: Details, *, error: float | None, ask: Callable[..., Answer]
+    ) -> Answer:
+        """Return an answer from the newest map that fits; with `error`, sharpened by asking where it is not as sharp.
+
+        A question that the map answers well enough is not charged. Else it is asked with so much epsilon as is needed
+        beyond what the map knows.
+        """
+        whole = question_of(kind, asked, Epsilon(1), details, self._map)
+        made = self.shelf.newest(kind, since=whole.since, until=whole.until)
+        if made is not None and made.query.measure != whole.measure:
+            made = None
+        free = None if made is None else made.count(asked)
+        if error is None:
+            if free is None:
+                raise InvalidQuery(f"no map of {kind} for this window was published; publish one, or say epsilon")
+            return free
+        if free is not None and sharp_enough(free, error):
+            return free
+        step = step_of(whole.measure)
+        # by the map's own method, unless another is asked for
+        by = {} if made is None or METHODS[made.method].needs_plan else {"method": made.method}
+        said = cast(Details, by | dict(details))
+        known = math.inf if free is None else math.hypot(free.noise, free.uneven) / step
+        moved, noises = self._protection.of(kind, whole), self._methods.of(said).noises
+        cost = price_of_error(error / step, sensitivity=moved, noises=noises, known=known)
+        paid = ask(kind, asked, epsilon=cost, **said)
+        return paid if made is None else made.combined(paid, free=free)
+
+    def _notes(self, planned: Planned, going: Publication) -> tuple[str, ...]:
+        notes = notes_of(going.questions[2], planned.how, records=self._records, protection=self._protection)
+        if not planned.guessed:
+            return notes
+        return (*notes, GUESSED.format(going.sizes.records, RECORDS_OF_OWNER))
+
+    def _charges(self, publication: Publication, how: ChosenMethod) -> list[Charge]:
+        """Return the price of all three questions; the bins of the third are not known yet."""
+        first, second = publication.questions
+        shares = publication.sizes.shares
+        price = [charges_of(each, how, times=1, protection=self._protection) for each in (first, second)]
+        cells = replace(price[1][-1], epsilon=shares[2])
+        cells = replace(cells, question=f"the cells of a published map, from the two before, {how.told}")
+        return [*price[0], price[1][-1], cells]
+
+    def _quietest(self, said: Details) -> ChosenMethod:
+        """Return the method that was asked for; else the one with the fewest noises among those that can be used."""
+        if said.get("method") is not None:
+            return self._methods.of(said)
+        found = []
+        for name, method in METHODS.items():
+            if method.private and method.needs_plan == ("plan" in said):
+                try:
+                    found.append(self._methods.of({**said, "method": name}))
+                except FedgroupError:
+                    continue
+        return min(found, key=lambda how: how.noises) if found else self._methods.of(said)
+
+    def _require_columns(self, query: RangeQuery) -> None:
+        from fedgroup.owner.counting import times_of
+
+        if query.measure is not None:
+            self._records.attribute(query.measure.attribute)
+        if query.since is not None or query.until is not None:
+            times_of(self._records)
+
+    def _one(self, planned: Planned) -> RangeQuery:
+        """Return the question about the whole domain as one bin."""
+        return planned.publication.subject.question(Grid(self._map.domain, 1, 1), planned.publication.sizes.epsilon)
+
+    def _key(self, planned: Planned) -> str:
+        sizes = planned.publication.sizes
+        named = self._name(planned.publication.questions[1], planned.how)
+        return f"published {named} {sizes.epsilon.nano} {sizes.records} {sizes.most_cells}"
+
+
+def require_one_price(epsilon: float | Epsilon | None, error: float | None, *, from_map: bool) -> None:
+    """Refuse a question that says twice what it may cost."""
+    if epsilon is not None or (from_map and error is not None):
+        raise InvalidQuery("say one of epsilon (it always asks), error, or from_map")
+
+
+def sharp_enough(free: FreeAnswer, error: float) -> bool:
+    """Tell whether a free answer's interval reaches no farther than `error`."""
+    value = free.value or 0.0
+    return max(free.interval[1] - value, value - free.interval[0]) <= error
+
+
+def price_of_error(error: float, *, sensitivity: int, noises: float, known: float = math.inf) -> Epsilon:
+    """Return the least epsilon with which an answer, together with what is known, is off by at most `error` in 95 %.
+
+    `known` is the standard deviation of what is known already; `error` and it are in whole units.
+    """
+    wanted = number(error, name="error", refusal=InvalidQuery)
+    if wanted <= 0:
+        raise InvalidQuery(f"error is how far off an answer may be in 95 %: more than 0, got {error!r}")
+    rest = (quantile(3 / max(noises, 1.0)) / wanted) ** 2 - known**-2
+    if rest <= 0:
+        raise InvalidQuery("what is known is sharp enough")
+    target = math.sqrt(1 / rest)
+    low, high = 0, 1
+    while _deviation(high, sensitivity, noises) > target:
+        low, high = high, high * 2
+        if high > 1000 * NANO:
+            raise InvalidQuery(f"no epsilon makes an answer as sharp as {error:g}")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _deviation(middle, sensitivity, noises) > target else (low, middle)
+    return Epsilon(high)
+
+
+def _deviation(nano: int, sensitivity: int, noises: float) -> float:
+    return NoiseSum(DiscreteLaplace(scale_of_noise(sensitivity, Epsilon(nano))), noises).standard_deviation

@@ -1,0 +1,96 @@
+"""The interval of a free answer: it holds what noise adds, and what records may do inside the cells that a border cuts.
+
+Noise is symmetric, and its variance is exact. What lies inside of cut cells is not symmetric: it cannot be negative,
+most of it may be in one place, and people ask where it is busy, so that a place is the likelier to be asked about the
+more it holds. A gamma law with the same mean and variance holds all three: weighted by its own size it is a gamma law
+again, of a shape larger by one. That one gives the upper end, the plain one the lower.
+
+A cell may hold more than it seems to: how much cells of its depth hold beyond their noise is learnt from the map, and
+is part of the variance. Cells that were made non-negative are biased where they were changed much: how far the sum is
+from that of plain least squares, beyond its noise, is added to the end that lies there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedgroup.maps.answering import Atlas, Floats, Weights
+from fedgroup.maps.free import Z, quantile
+from fedgroup.maps.unevenness import Unevenness
+
+ROUGH = (
+    "this range is small against the cells of the map that it cuts: how much of them it holds is hardly known, and the "
+    "interval is rough; ask about a larger range, snap it to cells, or sharpen it"
+)
+_EDGE = 1e-9
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a weighted sum of a map comes to, in whole units: its value, its interval and both parts of its error."""
+
+    value: float
+    low: float
+    high: float
+    noise: float
+    uneven: float
+
+
+def interval_of(atlas: Atlas, weights: Weights, unevenness: Unevenness, *, noises: float) -> Found:
+    """Return the value of a weighted sum with its 95 % interval."""
+    value, spread = atlas.value(weights), atlas.noise(weights)
+    noise = math.sqrt(spread.variance)
+    half = quantile(3 * spread.fewness / max(noises, 1.0)) * noise
+    cut = _Cut.of(atlas, weights, unevenness)
+    if atlas.made.sizes.signed:
+        both = math.hypot(half, Z * math.sqrt(cut.most))
+        return Found(value, value - both, value + both, noise, math.sqrt(cut.most))
+    mean = max(value, noise, float(atlas.made.sizes.unit))
+    down = min(mean - _gamma(mean, cut.least, -Z), Z * math.sqrt(cut.least))
+    up = min(_gamma(mean, cut.most, Z, busy=True) - mean, max(cut.beyond, 0.0))
+    moved = atlas.unbiased(weights) - value
+    below, above = (max(side - noise, 0.0) for side in (-moved, moved))
+    low = max(0.0, value - math.hypot(half, down) - below)
+    high = max(value, 0.0) + math.hypot(half, up) + above
+    return Found(value, low, high, noise, math.sqrt(cut.most))
+
+
+def rough_note(found: Found) -> tuple[str, ...]:
+    """Return a note where unevenness is larger than what was found."""
+    return (ROUGH,) if found.uneven > max(found.value, found.noise) else ()
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Variances of what lies inside of cut cells, without and with what may hide in noise; and all that is outside."""
+
+    least: float
+    most: float
+    beyond: float
+
+    @classmethod
+    def of(cls, atlas: Atlas, weights: Weights, unevenness: Unevenness) -> _Cut:
+        made = atlas.made
+        parted = (weights.part > _EDGE) & (weights.part < 1 - _EDGE)
+        cells, part = weights.cells[parted], weights.part[parted]
+        block = made.cut.block_of[cells]
+        depth = made.cut.depth[block]
+        held = np.abs(made.cells[cells]) if made.sizes.signed else np.maximum(made.cells[cells], 0)
+        # a cell's own count may be 0 by luck: half of what its block suggests is kept
+        mean = np.maximum(made.blocks[block], 0) / np.power(4.0, depth)
+        near: Floats = np.maximum(held, mean / 2)
+        hidden = unevenness.hidden[depth]
+        lumps = unevenness.by_depth[depth] * part * (1 - part)
+        beyond = float((held + Z * np.sqrt(hidden) - part * held).sum())
+        return cls(float((lumps * near**2).sum()), float((lumps * (near**2 + hidden)).sum()), beyond)
+
+
+def _gamma(mean: float, variance: float, z: float, *, busy: bool = False) -> float:
+    """Return a quantile of a gamma law, or of the same weighted by its size (Wilson and Hilferty's approximation)."""
+    if variance <= mean**2 * 1e-12:
+        return mean
+    shape = mean**2 / variance + busy
+    return variance / mean * shape * max(1 - 1 / (9 * shape) + z / (3 * math.sqrt(shape)), 0.0) ** 3

@@ -1,0 +1,106 @@
+"""Publish or ask? What a map would be like and would cost, beside asking each question; nothing is spent to know it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import InvalidQuery
+from fedgroup.given import number, whole_number
+from fedgroup.maps.free import FreeAnswer
+from fedgroup.maps.published import PublishedMap, forecast
+from fedgroup.maps.sizing import MapSizes
+from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
+from fedgroup.space import Circle, PublicMap
+
+Floats = npt.NDArray[np.float64]
+
+_MEAN = math.sqrt(2 / math.pi)
+"""The mean absolute value of a normal error, in standard deviations."""
+
+
+@dataclass(frozen=True)
+class PublishOrAsk:
+    """The mean absolute errors to expect of so many questions of a size: read from a map, or asked one by one.
+
+    `break_even` is the number of questions from which on the map is better; `of_ask` shares the same epsilon among all.
+    """
+
+    questions: int
+    within: float
+    of_map: float
+    of_ask: float
+    break_even: int
+
+    @property
+    def publish(self) -> bool:
+        """Whether to publish a map."""
+        return self.questions >= self.break_even
+
+
+@dataclass(frozen=True, eq=False)
+class MapPlan:
+    """A map that was not published yet: its sizes, its cost, and what answers it would give.
+
+    `moved` is how far one protected unit moves the answer to one question, in whole units; `step` is one of those.
+    """
+
+    sizes: MapSizes
+    kind: str
+    public_map: PublicMap
+    charge: float
+    left: float | None
+    method: str
+    trust: str
+    moved: int
+    step: float = 1.0
+
+    @property
+    def affordable(self) -> bool:
+        return self.left is None or self.charge <= self.left
+
+    @cached_property
+    def cells(self) -> tuple[int, int, int]:
+        """How many counts each question has; the last if records lay evenly."""
+        even = self.sizes.cut(_even(self.sizes))
+        return self.sizes.coarse.cells, self.sizes.blocks.cells, len(even)
+
+    def forecast(self, asked: Any, *, like: PublishedMap | None = None) -> FreeAnswer:
+        """Return how a range would be answered: if records lay evenly, or as on an earlier map."""
+        told = forecast(self.sizes, asked, self.public_map, like=like)
+        units = {name: getattr(told, name) * self.step for name in ("value", "noise", "uneven")}
+        low, high = told.interval
+        return replace(told, kind=self.kind, interval=(low * self.step, high * self.step), **units)
+
+    def against_asking(self, questions: int, within: float, *, like: PublishedMap | None = None) -> PublishOrAsk:
+        """Return the errors to expect of so many questions about circles of a radius, by the map and one by one."""
+        whole_number(questions, name="questions", least=1, refusal=InvalidQuery)
+        radius = number(within, name="within", refusal=InvalidQuery)
+        west, south, east, north = self.public_map.domain.sides
+        told = self.forecast(Circle((west + east) / 2, (south + north) / 2, radius), like=like)
+        of_map = _MEAN * math.hypot(told.noise, told.uneven)
+        many = 1
+        while self._of_ask(many) < of_map and many < 10**6:
+            many *= 2
+        low = many // 2
+        while many - low > 1:
+            middle = (low + many) // 2
+            low, many = (middle, many) if self._of_ask(middle) < of_map else (low, middle)
+        return PublishOrAsk(questions, radius, of_map, self._of_ask(questions), many)
+
+    def _of_ask(self, questions: int) -> float:
+        """Return the mean absolute error of each of so many answers that share epsilon."""
+        each = Epsilon(max(1, self.sizes.epsilon.nano // questions))
+        law = DiscreteLaplace(Fraction(self.moved) / each.exact)
+        return NoiseSum(law, self.sizes.noises).mean_absolute() * self.step
+
+
+def _even(sizes: MapSizes) -> Floats:
+    return np.full(sizes.blocks.cells, sizes.records * sizes.unit / sizes.blocks.cells)

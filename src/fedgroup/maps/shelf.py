@@ -1,0 +1,74 @@
+"""Published maps side by side: the newest of each kind and window is read, older ones stay readable.
+
+What they cost a record together is told. To delete a map changes nothing: what was released is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedgroup.maps.published import PublishedMap
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Maps in the order in which they were published."""
+
+    maps: tuple[PublishedMap, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.maps)
+
+    def with_map(self, made: PublishedMap) -> Shelf:
+        """Return the shelf with one more map on it; one that is there already is not there twice."""
+        others = (each for each in self.maps if not _same(each, made))
+        return Shelf((*others, made))
+
+    def newest(self, kind: str, *, since: int | None = None, until: int | None = None) -> PublishedMap | None:
+        """Return the last map of this kind and window."""
+        fitting = (m for m in reversed(self.maps) if (m.kind, m.query.since, m.query.until) == (kind, since, until))
+        return next(fitting, None)
+
+    @property
+    def current(self) -> tuple[PublishedMap, ...]:
+        """The newest map of every kind and window."""
+        newest = {(m.kind, m.query.since, m.query.until): m for m in self.maps}
+        return tuple(newest.values())
+
+    @property
+    def together(self) -> float:
+        """What all maps, also those that were replaced, cost one protected unit together."""
+        return cost_together(self.maps)
+
+
+def cost_together(maps: Sequence[PublishedMap]) -> float:
+    """Return what maps cost one protected unit together.
+
+    A record has one time: under add-remove it pays for the maps whose windows it lies in, and no others. A subject or
+    an owner has records at all times, and a record that is replaced may move: they pay for all.
+    """
+    if not all(made.protection == "one record, add-remove" for made in maps):
+        return math.fsum(made.epsilon for made in maps)
+    windows = [(_start(m), _end(m), m.epsilon) for m in maps]
+    return max(
+        (math.fsum(cost for first, last, cost in windows if first <= at < last) for at, _, _ in windows), default=0.0
+    )
+
+
+def _same(one: PublishedMap, other: PublishedMap) -> bool:
+    """Tell whether two maps are one release, read twice."""
+    if (one.query, one.asked_at) != (other.query, other.asked_at):
+        return False
+    return np.array_equal(one.publication.released[2].counts, other.publication.released[2].counts)
+
+
+def _start(made: PublishedMap) -> float:
+    return -math.inf if made.query.since is None else float(made.query.since)
+
+
+def _end(made: PublishedMap) -> float:
+    return math.inf if made.query.until is None else float(made.query.until)
