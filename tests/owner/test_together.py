@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ def test_a_database_that_is_away_costs_nothing(owner_of: Callable[..., Owner]) -
     assert owner.ledger.spent() == Epsilon(0)
 
 
-@pytest.mark.parametrize("step", ["kept_replies", "begin_rounds", "keep_replies"])
+@pytest.mark.parametrize("step", ["begin_rounds", "keep_replies"])
 def test_a_ledger_that_fails_refuses_all(step: str, owner_of: Callable[..., Owner], monkeypatch: Any) -> None:
     owner = owner_of()
 
@@ -109,6 +110,45 @@ def test_a_ledger_that_fails_refuses_all(step: str, owner_of: Callable[..., Owne
     monkeypatch.setattr(owner.ledger, step, fail)
     assert reasons(together(owner, *asks(2))) == ["ledger", "ledger"]
     assert owner.silo.asked == (2 if step == "keep_replies" else 0)
+
+
+def test_a_ledger_that_cannot_be_looked_at_refuses_what_it_may_have_answered(
+    owner_of: Callable[..., Owner], monkeypatch: Any
+) -> None:
+    owner = owner_of()
+    together(owner, *asks(2))
+
+    def fail(*_: Any) -> None:
+        raise LedgerUnavailable("the disk is full")
+
+    monkeypatch.setattr(owner.ledger, "kept_replies", fail)
+    assert reasons(together(owner, *asks(2))) == ["ledger", "ledger"]
+    assert (owner.ledger.spent(), owner.silo.asked) == (Epsilon.of(1), 2)
+
+
+@pytest.mark.parametrize("reason", ["late", "epsilon", "budget", "silo"])
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_was_said_is_said_again_whatever_speaks_against_a_new_answer(
+    reason: str, alone: bool, owner_of: Callable[..., Owner]
+) -> None:
+    clock = [100.0]
+    owner = owner_of(cap=1.0, parts={"clock": lambda: clock[0]})
+    said = owner.node.prepare_many([(PROVIDER, each) for each in asks(2)])
+    new = ask(0.5, round_id=b"n" * 16)
+    if reason == "epsilon":
+        owner.node.policy = replace(owner.node.policy, highest_epsilon=Epsilon.of(0.1))
+    owner.silo.away = reason == "silo"
+    if reason in ("epsilon", "silo", "late"):
+        owner.ledger.set_cap(Epsilon.of(9))
+    late = 1.1 if reason == "late" else 0.0
+    repeated = [(PROVIDER, each) for each in (*asks(2), new)]
+    if alone:
+        found = [owner.node.prepare(*each, waited_s=late) for each in repeated]
+    else:
+        found = owner.node.prepare_many(repeated, waited_s=late)
+    assert found[:2] == said
+    assert WIRE.decode(found[2][0][1]).reason == reason
+    assert (owner.ledger.spent(), owner.silo.asked) == (Epsilon.of(1), 2)
 
 
 def test_late_questions_are_refused_and_cost_nothing(owner_of: Callable[..., Owner]) -> None:

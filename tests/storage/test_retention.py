@@ -147,6 +147,17 @@ def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path, clock
         assert state.known("ann", "one") is not None
 
 
+def test_an_owner_that_answers_much_in_an_hour_drops_as_much(tmp_path: Path) -> None:
+    with closing(DatedLedger(tmp_path / "ledger.db", keep_days=DAYS, flushed_later=True)) as ledger:
+        for number in range(400):
+            if number == 200:
+                ledger.clock.pass_(days=DAYS, hours=0.01)
+            ledger.begin_rounds([(number.to_bytes(16), Charge(ONE, "question", ""), "data")])
+            ledger.keep_replies([(number.to_bytes(16), b"said")])
+        assert [ledger.kept_reply(number.to_bytes(16)) for number in range(200)] == [b""] * 200
+        assert ledger.kept_reply((399).to_bytes(16)) == b"said"
+
+
 def test_an_owner_drops_old_replies_and_refuses_to_make_them_again(tmp_path: Path) -> None:
     with closing(DatedLedger(tmp_path / "ledger.db", keep_days=DAYS)) as ledger:
         for number in range(3 * DAYS):

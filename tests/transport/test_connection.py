@@ -126,6 +126,53 @@ def test_a_node_that_lets_nobody_in_is_passed_over_the_next_time(federation: Fed
     asyncio.run(journey())
 
 
+def test_a_broker_of_another_name_is_told_nothing(federation: Federation) -> None:
+    heard: list[bytes] = []
+
+    async def curious(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:  # noqa: ARG001
+        heard.append(await reader.read(100))
+
+    async def journey() -> None:
+        async with broker_that(curious, federation) as address:
+            with pytest.raises(OSError, match="certificate"):
+                await opened(replace(address, named="elsewhere.example"))
+
+    asyncio.run(journey())
+    assert not any(heard)
+
+
+def test_what_was_sent_before_leaving_arrives_though_nothing_was_read(federation: Federation) -> None:
+    last, heard = packets.publish("last", bytes(100_000)), bytearray()
+    unread = packets.publish("to nobody", bytes(300_000))
+
+    async def talkative(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(WELCOME)
+        writer.write(unread)
+        while piece := await reader.read(1_000):
+            heard.extend(piece)
+
+    async def journey() -> None:
+        async with broker_that(talkative, federation) as address:
+            connection = await opened(address)
+            connection.hold()
+            connection.publish("last", bytes(100_000))
+            await connection.leave()
+
+    asyncio.run(journey())
+    assert heard.endswith(last + packets.DISCONNECT)
+
+
+def test_connections_of_a_thread_read_into_one_place(federation: Federation) -> None:
+    async def journey() -> None:
+        async with broker_that(welcoming, federation) as address:
+            both = [await opened(address) for _ in range(2)]
+            assert both[0].get_buffer(-1) is both[1].get_buffer(-1)
+            for each in both:
+                await each.leave()
+
+    asyncio.run(journey())
+
+
 def test_topics_that_are_not_granted_are_an_error(federation: Federation) -> None:
     async def stern(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(WELCOME + b"\x90\x04\x00\x01\x00\x80")

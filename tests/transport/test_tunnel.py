@@ -85,6 +85,30 @@ def test_nothing_is_heard_from_who_has_no_certificate(federation: Federation, st
     assert not far.near.open
 
 
+def ends(federation: Federation, *, to: str) -> tuple[Tunnel, Tunnel]:
+    """A client's end and the server's, after as many flights as a handshake has."""
+    client, server = Tunnel(federation.client("ann-0"), to=to), Tunnel(federation.listening(0).tls())
+    client.receive(b"")
+    for _ in range(2):
+        server.receive(client.to_send())
+        client.receive(server.to_send())
+    return client, server
+
+
+def test_both_ends_can_be_tunnels(federation: Federation) -> None:
+    client, server = ends(federation, to="localhost")
+    assert (client.open, server.open, server.certificate) == (True, True, federation.der("ann-0"))
+    client.seal(b"said" * 10_000)
+    assert server.receive(client.to_send()) == b"said" * 10_000
+    server.seal(b"heard")
+    assert client.receive(server.to_send()) == b"heard"
+
+
+def test_a_client_says_nothing_to_a_server_of_another_name(federation: Federation) -> None:
+    with pytest.raises(ssl.SSLCertVerificationError):
+        ends(federation, to="elsewhere.example")
+
+
 def test_what_is_no_tls_is_refused(federation: Federation) -> None:
     with pytest.raises(ssl.SSLError):
         Tunnel(federation.listening(0).tls()).receive(b"GET / HTTP/1.1\r\n\r\n")

@@ -17,7 +17,7 @@ from fedgroup.owner.times import NO_TIME, Times
 from fedgroup.privacy.sensitivity import Unit
 from fedgroup.questions.bins import Categories
 from fedgroup.questions.query import Measure, RangeQuery
-from fedgroup.space import Grid, PublicMap
+from fedgroup.space import Grid, PublicMap, Range
 from fedgroup.space.places import bin_of
 
 Ints = npt.NDArray[np.int64]
@@ -205,7 +205,10 @@ def sum_by(label: npt.NDArray[np.integer], values: Ints, labels: int) -> Ints:
 
 def in_range(records: Records, query: RangeQuery, public_map: PublicMap) -> npt.NDArray[np.bool_]:
     """Tell for each record whether it lies in the range and the time window."""
-    chosen = bin_of(query.range, public_map, records.x, records.y) >= 0
+    if isinstance(query.range, Range):
+        chosen = public_map.contains(query.range, records.x, records.y)
+    else:
+        chosen = bin_of(query.range, public_map, records.x, records.y) >= 0
     if query.since is not None or query.until is not None:
         time = times_of(records)
         chosen &= time >= (NO_TIME + 1 if query.since is None else query.since)

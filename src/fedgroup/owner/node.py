@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeGuard
 
 from fedgroup.epsilon import Epsilon
@@ -104,6 +103,7 @@ class OwnerNode:
         self._silo = silo
         self._map = public_map
         self._protection = protection
+        self._protected = str(protection)
         self.ledger = ledger
         self._noise = noise
         self._clock = clock
@@ -244,8 +244,8 @@ class OwnerNode:
             )
             return Described(asked.round, [int(value) for value in noisy.values[0]])
 
-        text = f"noisy counts of {asked.columns}x{asked.rows} cells"
-        charge = Charge(epsilon, "setup", text, protection=str(self._protection))
+        text = f"noisy counts of {asked.columns}x{asked.rows} cells, round {round_name(asked.round)}"
+        charge = Charge(epsilon, "setup", text, protection=self._protected)
         return [(PROVIDER, self._answered(asked.round, charge, make))]
 
     # --- charge, count, keep ------------------------------------------------------------------------------------------
@@ -254,16 +254,19 @@ class OwnerNode:
         return answered(self._answering(round_id, charge, make), self.ledger)
 
     def _answering(self, round_id: bytes, charge: Charge, make: Callable[[], Any]) -> Answering[bytes]:
-        """Charge, then count and make the reply, and return it kept.
+        """Charge, then count and make the reply, and return it kept; what was said in this round before is said again.
 
         Guarantee: `make`, which counts, is called after the charge and only if the budget covers it. What it fails at
                    stays charged, for how long it took, and that it failed, may tell something of the records.
         """
-        self.ledger.require_affordable([charge])
-        line = replace(charge, question=f"{charge.question}, round {round_name(round_id)}")
-        new = yield Begin(round_id, line, self._silo.snapshot())
+        try:
+            self.ledger.require_affordable([charge])
+            snapshot = self._silo.snapshot()
+        except Exception as error:
+            return (yield from self._said_earlier(round_id, error))
+        new = yield Begin(round_id, charge, snapshot)
         if not new:
-            raise Unknown("round")
+            return (yield from self._said_earlier(round_id, Unknown("round")))
         self._charged = round_id
         try:
             reply = self._encode(make())
@@ -271,6 +274,13 @@ class OwnerNode:
             raise Unknown("failed") from error
         kept: bytes = yield Keep(round_id, reply)
         return kept
+
+    def _said_earlier(self, round_id: bytes, refused: Exception) -> Answering[bytes]:
+        """Return what was said in a round for which there is a reason to say nothing new, or raise that reason."""
+        kept = yield Earlier(round_id)
+        if kept is None:
+            raise refused
+        return _with_bytes(kept)
 
     def _kept(self, round_id: bytes) -> bytes | None:
         """Return the reply of a round that was answered; one that was charged and has no reply gets none any more."""
@@ -316,12 +326,12 @@ class OwnerNode:
         return self._disclose(this)
 
     def _alone(self, ask: Ask, until: float) -> Answering[Letters]:
-        kept = yield Earlier(ask.round)
-        if kept is not None:
-            return [(PROVIDER, _with_bytes(kept))]
-        query, reason = self._read(ask, until)
-        if reason is not None:
-            return self._refused(ask.round, reason)
+        try:
+            query, reason = self._read(ask, until)
+            if reason is not None:
+                raise Unknown(reason)
+        except Exception as error:
+            return [(PROVIDER, (yield from self._said_earlier(ask.round, error)))]
 
         def make() -> Noisy:
             return Noisy(ask.round, self._noisy(self._silo.totals(query), query), [0])
@@ -449,7 +459,8 @@ class OwnerNode:
 
     def _charge(self, ask: Ask, query: RangeQuery, how: str) -> Charge:
         by = f", asked by {ask.by}" if ask.by else ""
-        return Charge(query.epsilon, "query", f"{question(query)}, {how}{by}", protection=str(self._protection))
+        text = f"{question(query)}, {how}{by}, round {round_name(ask.round)}"
+        return Charge(query.epsilon, "query", text, protection=self._protected)
 
     def _said(self, message: Any) -> Letters:
         return [(PROVIDER, self._encode(message))]

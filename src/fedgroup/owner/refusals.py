@@ -20,15 +20,23 @@ class Unknown(ProtocolViolation):
 
 def require_answerable(query: RangeQuery, silo: OwnersSilo, *, public_map: PublicMap, protection: Protection) -> None:
     """Refuse a question about another place or about columns that are not there, and noise that cannot be drawn."""
-    require_on_map(query.range, public_map)
+    _require_possible(query, public_map, protection)
     if query.measure is not None and query.measure.attribute not in silo.attributes:
         raise Unknown("attribute")
     if (query.since is not None or query.until is not None) and not silo.has_time:
         raise Unknown("attribute")
     if query.by is not None and query.by.attribute not in (silo.texts if query.by.of_texts else silo.attributes):
         raise Unknown("attribute")
+
+
+def _require_possible(query: RangeQuery, public_map: PublicMap, protection: Protection) -> None:
+    """Refuse what no owner could answer; owners of one process share a question, and look at it once."""
+    if query.__dict__.get("_possible") == (public_map, protection):
+        return
+    require_on_map(query.range, public_map)
     for scale in scales_of(query, protection).values():
         require_drawable(scale)
+    query.__dict__["_possible"] = public_map, protection
 
 
 def about(message: ToOwner) -> bytes:

@@ -153,6 +153,8 @@ def _numbers(query: RangeQuery) -> int:
 
 def in_words(sums: Mapping[str, Ints], query: RangeQuery) -> Ints:
     """Return sums as they travel: bin after bin, each with the question's parts."""
+    if len(query.parts) == 1:
+        return sums[query.parts[0]]
     return np.stack([sums[part] for part in query.parts], axis=1).ravel()
 
 

@@ -1,7 +1,8 @@
 """Answers that share transactions: each is a generator that says what it needs of the ledger next.
 
-It asks what was said earlier in its round, to be charged, and to have its reply kept, each once at most and in this
-order; it counts between the latter two. What several answers need at the same time is done in one transaction.
+It asks to be charged, what was said earlier in its round if it is not to be answered anew, and to have its reply kept,
+each once at most and in this order; it counts before the last. What several answers need at the same time is done in
+one transaction.
 
 Guarantee: an answer goes on only after what it asked for was done. So none counts before it is charged, and one that
            the budget does not cover, or that fails, holds up no other.
@@ -48,10 +49,14 @@ Answering = Generator[Need, Any, Result]
 
 def answered(one: Answering[Result], ledger: RoundLedger) -> Result:
     """Return what an answer comes to, or raise what it fails with."""
-    (found,) = answered_together([one], ledger)
-    if isinstance(found, Exception):
-        raise found
-    return found
+    try:
+        need = next(one)
+        while True:
+            (given,) = _done({0: need}, ledger).values()
+            need = one.throw(given) if isinstance(given, Exception) else one.send(given)
+    except StopIteration as end:
+        found: Result = end.value
+        return found
 
 
 def answered_together(several: Sequence[Answering[Result]], ledger: RoundLedger) -> list[Result | Exception]:
@@ -69,7 +74,7 @@ def answered_together(several: Sequence[Answering[Result]], ledger: RoundLedger)
 
     for at, each in enumerate(several):
         go_on(at, each.__next__)
-    for kind in (Earlier, Begin, Keep):
+    for kind in (Begin, Earlier, Keep):
         alike = {at: needs.pop(at) for at, need in list(needs.items()) if isinstance(need, kind)}
         for at, given in _done(alike, ledger).items():
             each = several[at]

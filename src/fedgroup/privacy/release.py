@@ -52,7 +52,13 @@ _scale = lru_cache(maxsize=256)(scale_of_noise)
 
 def scales_of(query: RangeQuery, protection: Protection) -> dict[str, Fraction]:
     """Return the scale of the noise that each part of the answer gets in every bin."""
-    return {part: _scale(protection.of(part, query), query.epsilon_of_part) for part in query.parts}
+    known: tuple[Protection, dict[str, Fraction]] | None = query.__dict__.get("_scales")
+    if known is None or known[0] != protection:
+        scales: dict[str, Fraction] = {
+            part: _scale(protection.of(part, query), query.epsilon_of_part) for part in query.parts
+        }
+        known = query.__dict__["_scales"] = protection, scales
+    return dict(known[1])
 
 
 def release_vectors(

@@ -20,7 +20,14 @@ UNCOVERED = "the interval does not cover that"
 
 
 def question(query: RangeQuery) -> str:
-    """Return the question in words, as ledgers show it."""
+    """Return the question in words, as ledgers show it; they are found once for one question."""
+    known: str | None = query.__dict__.get("_words")
+    if known is None:
+        known = query.__dict__["_words"] = _words(query)
+    return known
+
+
+def _words(query: RangeQuery) -> str:
     of = "" if query.measure is None else f" {query.measure.attribute} ({_clip(query.measure)})"
     return f"{KINDS[query.kind].of}{of} {_where(query)}{_when(query)}{_by(query)}"
 

@@ -16,6 +16,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from fedgroup.epsilon import Epsilon
@@ -50,6 +51,9 @@ _NO_REPLY = b""
 """A round that was charged and has not been answered: it never is, if whoever was at it is gone."""
 _DROPPED = b"\0"
 """A reply that was sent so long ago that its bytes are not kept any more."""
+_DROPPED_EACH = 64
+"""How many rounds are begun until old replies are looked for again; of those, four times as many are dropped."""
+_HOUR = len("2026-01-01T00")
 
 _REPLY = "(SELECT reply FROM rounds WHERE id = ?)"
 _KEPT = f"SELECT {_REPLY}"
@@ -74,7 +78,7 @@ class OwnerLedger(SQLiteLedger):
         """
         self._charges, self._sessions = Unmarked(), Unmarked()
         self._seen: Standing | None = None
-        self._dropped_at = ""
+        self._dropped_in, self._undropped = "", 0
         self._tell: Callable[[Mark], None] | None = None
         self._at_most: int | None = None
         self._marking = threading.Lock()
@@ -105,43 +109,53 @@ class OwnerLedger(SQLiteLedger):
         tells so; others may still be covered.
         """
         begun: list[tuple[bool, BudgetExhausted | None]] = []
+        now, standing = self.now(), None
         with self._transaction() as connection:
-            self._seen = None
             for round_id, charge, snapshot in rounds:
-                kept, *columns = connection.execute(_REPLY_AND_STANDING, (round_id,)).fetchone()
+                if standing is None:
+                    kept, *columns = connection.execute(_REPLY_AND_STANDING, (round_id,)).fetchone()
+                    standing = Standing.of(columns)
+                else:
+                    (kept,) = connection.execute(_KEPT, (round_id,)).fetchone()
                 try:
                     if kept is None:
-                        standing = Standing.of(columns)
-                        self._write(connection, [charge], standing)
-                        row = (round_id, self.now(), _NO_REPLY, f"{standing.epoch} {snapshot}")
+                        added = self._write(connection, [charge], standing)
+                        row = (round_id, now, _NO_REPLY, f"{standing.epoch} {snapshot}")
                         connection.execute("INSERT INTO rounds VALUES (?, ?, ?, ?)", row)
+                        standing = standing.after(charge, added) if charge.owners is None else None
                     begun.append((kept is None, None))
                 except BudgetExhausted as error:  # raised before anything is written
                     begun.append((False, error))
-            self._drop_old_replies(connection, self.now())
+            self._drop_old_replies(connection, now, begun=len(rounds))
+        self._seen = standing
         return begun
 
     def keep_replies(self, replies: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
         """Return the replies of some rounds that were begun, kept in one transaction; the first of each stays."""
-        kept = []
-        with self._transaction() as connection:
-            for round_id, reply in replies:
-                row = (reply, round_id, _NO_REPLY)
-                if connection.execute("UPDATE rounds SET reply = ? WHERE id = ? AND reply = ?", row).rowcount != 1:
-                    (reply,) = connection.execute(_KEPT, (round_id,)).fetchone()
-                kept.append(reply)
-        if any(reply in (None, _DROPPED) for reply in kept):
+        seen = self._seen  # nothing is charged here
+        # one statement is a transaction by itself, and a third of the work
+        with self._reading() if len(replies) == 1 else self._transaction() as connection:
+            found = [_kept_first(connection, round_id, reply) for round_id, reply in replies]
+            self._note_unflushed()
+        self._seen = seen
+        kept = [reply for reply in found if reply is not None and reply != _DROPPED]
+        if len(kept) < len(replies):
             raise InvalidInput("a round is charged before its reply is kept, and its reply is kept once")
-        return [bytes(reply) for reply in kept]
+        return kept
 
     def require_affordable(self, charges: Sequence[Charge]) -> None:
         """Raise `BudgetExhausted` if these charges would be refused now; nothing is recorded.
 
-        It is a look ahead, as things stood when `kept_replies` last looked, if no round was begun since: only
-        `begin_rounds` decides.
+        It is a look ahead: only `begin_rounds` decides. Where things stood when this ledger was last looked at or
+        charged is remembered; only if they do not allow it is the file looked at, for its cap may have been raised.
         """
+        seen = self._seen
+        if seen is not None and all(charge.plan is None for charge in charges):
+            with suppress(BudgetExhausted):
+                settle(charges, cap=seen.cap, before=seen.spending)
+                return
         with self._reading() as connection:
-            standing = self._standing(connection) if self._seen is None else self._seen
+            standing = self._seen = self._standing(connection)
             settle(self._due(connection, charges), cap=standing.cap, before=standing.spending)
 
     def left(self) -> Epsilon | None:
@@ -279,16 +293,30 @@ class OwnerLedger(SQLiteLedger):
             self._charges.add(added.nano, at_most=at_most, to_the_end=spent >= cap)
         return added
 
-    def _drop_old_replies(self, connection: sqlite3.Connection, now: str) -> None:
+    def _note_unflushed(self) -> None:
+        super()._note_unflushed()
+        self._seen = None  # whatever was written may have changed it
+
+    def _drop_old_replies(self, connection: sqlite3.Connection, now: str, *, begun: int) -> None:
         """Drop the bytes of some replies that nobody will ask for again; who does all the same is refused.
 
-        That is done once a second at most: more are dropped then than come in a second.
+        That is done once for some rounds, and in another hour: more are dropped then than came.
         """
-        if self._keep is not None and now != self._dropped_at:
-            self._dropped_at = now
+        self._undropped += begun
+        if self._keep is not None and (self._undropped >= _DROPPED_EACH or now[:_HOUR] != self._dropped_in):
+            self._undropped, self._dropped_in = 0, now[:_HOUR]
             until = (datetime.fromisoformat(now) - self._keep).isoformat(timespec="seconds")
             old = connection.execute(_OLD_REPLIES, (until,)).fetchall()
             connection.executemany("UPDATE rounds SET reply = x'00' WHERE id = ?", old)
+
+
+def _kept_first(connection: sqlite3.Connection, round_id: bytes, reply: bytes) -> bytes | None:
+    """Keep a reply, unless another one is kept for its round, and return the one that is."""
+    row = (reply, round_id, _NO_REPLY)
+    if connection.execute("UPDATE rounds SET reply = ? WHERE id = ? AND reply = ?", row).rowcount == 1:
+        return reply
+    (kept,) = connection.execute(_KEPT, (round_id,)).fetchone()
+    return None if kept is None else bytes(kept)
 
 
 def _new_name() -> str:

@@ -106,6 +106,11 @@ class Standing:
         spending = Spending(for_all or 0, {} if for_some is None else {"": for_some})
         return cls(epoch, None if cap is None else Epsilon(cap), spending, protection)
 
+    def after(self, charge: Charge, added: Epsilon) -> Standing:
+        """Return where a ledger stands after a charge to all of its owners, which added so much."""
+        spent = Spending(self.spending.for_all + added.nano, self.spending.for_some)
+        return Standing(self.epoch, self.cap, spent, self.protection or charge.protection)
+
 
 class SQLiteLedger(SQLiteFile):
     """Balances, every question asked, and stored answers in a file that survives crashes."""

@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.transport import packets
+from fedgroup.transport.tunnel import Tunnel
 
 _PATIENCE_S = 30.0
 _FAREWELL_S = 2.0
+_READ_BYTES = 1 << 18
+"""What is read at once, by all connections of a thread into the same place: it is taken out of there at once."""
 _PIECE_BYTES = 1 << 14
 """What TLS seals at once."""
 
@@ -32,15 +37,20 @@ class BrokerAddress:
     named: str | None = None
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """A connection from its greeting to its end. Use `open`."""
 
-    def __init__(self, greeting: bytes, *, keepalive_s: int, on_message: Callable[[str, bytes], None]) -> None:
+    def __init__(
+        self, greeting: bytes, tunnel: Tunnel, *, keepalive_s: int, on_message: Callable[[str, bytes], None]
+    ) -> None:
         self._loop = asyncio.get_running_loop()
+        self._tunnel = tunnel
         self._greeting = greeting
         self._keepalive_s = keepalive_s
         self._on_message = on_message
         self._buffer = bytearray()
+        self._trouble: str | None = None
+        self._safe: asyncio.Future[None] = self._loop.create_future()
         self._greeted: asyncio.Future[bytes] = self._loop.create_future()
         self._subscribed: asyncio.Future[bytes] = self._loop.create_future()
         self._ended: asyncio.Future[str] = self._loop.create_future()
@@ -50,6 +60,7 @@ class Connection(asyncio.Protocol):
         self._beat: asyncio.TimerHandle | None = None
         self._heard_at = self._loop.time()
         self._holding = False
+        self._leaving = False
 
     @classmethod
     async def open(
@@ -67,7 +78,11 @@ class Connection(asyncio.Protocol):
         without a majority does, is passed over the next time.
         """
         greeting = packets.connect(client, keepalive_s=broker.keepalive_s, will=will)
-        make = lambda: cls(greeting, keepalive_s=broker.keepalive_s, on_message=on_message)
+
+        def make() -> Connection:
+            tunnel = Tunnel(broker.tls, to=broker.named or broker.host)
+            return cls(greeting, tunnel, keepalive_s=broker.keepalive_s, on_message=on_message)
+
         async with asyncio.timeout(_PATIENCE_S):
             connection = await _reached(broker, make, turn)
         await connection._consent(connection._greeted, "the broker does not let this client in")
@@ -117,9 +132,15 @@ class Connection(asyncio.Protocol):
 
     async def leave(self) -> None:
         """Say goodbye, so that the broker publishes no will, and wait until everything has gone out."""
+        self._leaving = True
         self._write(packets.DISCONNECT)
-        if self._transport is not None:
-            self._transport.close()
+        if self._transport is not None and not self._transport.is_closing():
+            self._tunnel.end()
+            self._push()
+            # its end is waited for: what was sent may be lost where a socket is closed before all of it was read
+            with suppress(OSError):  # the other side has ended it
+                self._transport.write_eof()
+            self._transport.resume_reading()
         try:
             await asyncio.wait_for(self.end(), _FAREWELL_S)
         except TimeoutError:
@@ -143,9 +164,35 @@ class Connection(asyncio.Protocol):
             self.abort()
             raise
 
+    async def safe(self) -> None:
+        """Wait until the handshake is over, or raise `OSError`."""
+        try:
+            await self._safe
+        except BaseException:
+            self.abort()
+            raise
+
     def _write(self, packet: bytes) -> None:
         if packet and self._transport is not None and not self._transport.is_closing():
-            self._transport.write(packet)
+            try:
+                self._tunnel.seal(packet)
+            except ssl.SSLError as error:
+                self._break_off(error)
+            self._push()
+
+    def _push(self) -> None:
+        data = self._tunnel.to_send()
+        if data and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def _break_off(self, error: Exception) -> None:
+        """End by a fault of either side, after it was told."""
+        self._trouble = self._trouble or str(error)
+        if not self._safe.done():
+            self._safe.set_exception(error)
+        self._push()
+        if self._transport is not None:
+            self._transport.close()
 
     def _take(self, first: int, body: bytes) -> None:
         kind = first >> 4
@@ -168,17 +215,39 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # noqa: S101  asyncio promises it
         self._transport = transport
-        transport.write(self._greeting)
+        self._hear(b"")
         self._beat = self._loop.call_later(self._keepalive_s / 2, self._keep_alive)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  asyncio's own
+        return _reading_place()
+
+    def buffer_updated(self, nbytes: int) -> None:
         self._heard_at = self._loop.time()
-        self._buffer += data
+        self._hear(_reading_place()[:nbytes])
+
+    def _hear(self, data: bytes | memoryview) -> None:
         try:
-            for first, body in packets.cut(self._buffer):
-                self._take(first, body)
+            said = self._tunnel.receive(data)
+        except ssl.SSLError as error:
+            self._break_off(error)
+            return
+        if self._tunnel.open and not self._safe.done():
+            self._safe.set_result(None)
+            self._tunnel.seal(self._greeting)
+        self._push()
+        try:
+            self._understand(said)
         except ProtocolViolation:
             self.abort()
+        if self._tunnel.ended and not self._leaving and self._transport is not None:
+            self._transport.close()
+
+    def _understand(self, said: bytes) -> None:
+        if not said or self._leaving:
+            return
+        self._buffer += said
+        for first, body in packets.cut(self._buffer):
+            self._take(first, body)
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -190,8 +259,26 @@ class Connection(asyncio.Protocol):
         if self._beat is not None:
             self._beat.cancel()
         self._writable.set()
+        why = self._trouble or ("the connection was closed" if exc is None else str(exc))
+        if not self._safe.done():
+            self._safe.set_exception(ConnectionResetError(why))
         if not self._ended.done():
-            self._ended.set_result("the connection was closed" if exc is None else str(exc))
+            self._ended.set_result(why)
+
+
+class _Place(threading.local):
+    """Where a thread's connections read to, one after the other."""
+
+    view: memoryview | None = None
+
+
+_PLACE = _Place()
+
+
+def _reading_place() -> memoryview:
+    if _PLACE.view is None:
+        _PLACE.view = memoryview(bytearray(_READ_BYTES))
+    return _PLACE.view
 
 
 async def _reached(broker: BrokerAddress, make: Callable[[], Connection], turn: int) -> Connection:
@@ -203,15 +290,8 @@ async def _reached(broker: BrokerAddress, make: Callable[[], Connection], turn: 
     for address in (*addresses[first:], *addresses[:first]):
         try:
             async with asyncio.timeout(_PATIENCE_S / len(addresses)):
-                _, connection = await loop.create_connection(
-                    make,
-                    address,
-                    broker.port,
-                    ssl=broker.tls,
-                    server_hostname=broker.named or broker.host,
-                    ssl_handshake_timeout=_PATIENCE_S,
-                    ssl_shutdown_timeout=_FAREWELL_S,
-                )
+                _, connection = await loop.create_connection(make, address, broker.port)
+                await connection.safe()
                 return connection
         except OSError as error:
             trouble = error

@@ -1,4 +1,4 @@
-"""TLS at the server's end, without sockets: bytes of the wire go in and out, and what was said comes out of them.
+"""TLS at either end, without sockets: bytes of the wire go in and out, and what was said comes out of them.
 
 asyncio's own TLS keeps 256 KiB for every connection; a thousand owners are a quarter of a gigabyte.
 """
@@ -13,15 +13,17 @@ _RECORD = 1 << 14
 
 
 class Tunnel:
-    """One connection's TLS, by a context that asks for clients' certificates.
+    """One connection's TLS, by a context that asks for the other side's certificate: the server's end, or a client's.
 
-    Guarantee: nothing is received before the handshake is over and the client's certificate was verified.
+    A client names the server that it calls (`to`), and begins: it receives nothing, and has something to send then.
+
+    Guarantee: nothing is received before the handshake is over and the other side's certificate was verified.
     """
 
-    def __init__(self, tls: ssl.SSLContext) -> None:
+    def __init__(self, tls: ssl.SSLContext, *, to: str | None = None) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
-        self._tls = tls.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._tls = tls.wrap_bio(self._incoming, self._outgoing, server_side=to is None, server_hostname=to)
         self._open = False
         self._ended = False
 
@@ -32,15 +34,15 @@ class Tunnel:
 
     @property
     def ended(self) -> bool:
-        """Whether the client said that nothing follows."""
+        """Whether the other side said that nothing follows."""
         return self._ended
 
     @property
     def certificate(self) -> bytes | None:
-        """The client's certificate (DER)."""
+        """The other side's certificate (DER)."""
         return self._tls.getpeercert(binary_form=True)
 
-    def receive(self, data: bytes) -> bytes:
+    def receive(self, data: bytes | memoryview) -> bytes:
         """Take bytes of the wire and return what was said; raise `ssl.SSLError` at bytes that are no good.
 
         There may be something to send afterwards, also after an error.
@@ -48,7 +50,7 @@ class Tunnel:
         self._incoming.write(data)
         if not self._open and not self._shaken():
             return b""
-        said = bytearray()
+        said: list[bytes] = []
         while not self._ended and (self._incoming.pending or self._tls.pending()):
             try:
                 piece = self._tls.read(_RECORD)
@@ -57,8 +59,8 @@ class Tunnel:
             except ssl.SSLZeroReturnError:  # after an end of our own
                 piece = b""
             self._ended = not piece
-            said += piece
-        return bytes(said)
+            said.append(piece)
+        return said[0] if len(said) == 1 else b"".join(said)
 
     def seal(self, plain: bytes) -> None:
         """Say something."""
@@ -68,7 +70,7 @@ class Tunnel:
 
     def end(self) -> None:
         """Say that nothing follows."""
-        with suppress(ssl.SSLError):  # the client has not said so yet, or there was no handshake
+        with suppress(ssl.SSLError):  # the other side has not said so yet, or there was no handshake
             self._tls.unwrap()
 
     def to_send(self) -> bytes:
