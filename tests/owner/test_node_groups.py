@@ -129,6 +129,7 @@ def test_a_letter_of_one_round_does_not_open_in_another(owner_of: Callable[..., 
     ]
     grouped(owners, "trusted")
     (_, letter), _ = owners[1].say(ask(2000, round_id=b"a" * 16, plan="p"))
+    assert isinstance(letter, Letter)
     owners[0].say(ask(2000, round_id=b"b" * 16, plan="p"))
     owners[0].say(Letter(b"b" * 16, letter.sealed), sender="o1")  # the provider gives it another round's name
     owners[0].say(Go(b"b" * 16, [0, 1]))

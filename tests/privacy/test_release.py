@@ -132,14 +132,16 @@ class Shares:
         return 10 ** np.arange(count, dtype=np.int64)
 
 
+def unmasked(words: np.ndarray) -> np.ndarray:
+    return words.view(np.uint64)
+
+
 @pytest.mark.parametrize("members", [1, 3])
 def test_every_member_adds_a_share_of_its_own_to_every_bin(members: int) -> None:
     query = RangeQuery("count", Grid(Box(0, 0, 1, 1), 2, 1), Epsilon.of(0.1))
     noise, parts = Shares(), np.full(members, 4, dtype=np.int64)
     exact = {"count": np.full((members, 2), 7, dtype=np.int64)}
-    sent = release_masked(
-        exact, query=query, protection=Protection(), noise=noise, parts=parts, mask=lambda words: words
-    )
+    sent = release_masked(exact, query=query, protection=Protection(), noise=noise, parts=parts, mask=unmasked)
     assert noise.asked == [(Fraction(10), 4, 2 * members)]
     assert sent.ravel().tolist() == [7 + 10**at for at in range(2 * members)]
 
@@ -148,7 +150,7 @@ def test_members_of_groups_of_other_sizes_have_shares_of_other_sizes() -> None:
     query = RangeQuery("count", CIRCLE, Epsilon.of(0.1))
     noise, parts = Shares(), np.array([4, 9, 4])
     exact = {"count": np.zeros((3, 1), dtype=np.int64)}
-    release_masked(exact, query=query, protection=Protection(), noise=noise, parts=parts, mask=lambda words: words)
+    release_masked(exact, query=query, protection=Protection(), noise=noise, parts=parts, mask=unmasked)
     assert noise.asked == [(Fraction(10), 4, 2), (Fraction(10), 9, 1)]
 
 

@@ -48,5 +48,5 @@ def kept(here: Any, made: PrivateMap, user: str = "ann") -> str:
     if query.measure is not None:
         body |= {"attribute": query.measure.attribute, "clip": query.measure.clip, "signed": query.measure.signed}
     question = here.city.state.begin(user, {MAP: body}, Epsilon.of(made.epsilon))
-    here.city.state.finish(question, result_of(made))
+    here.city.state.finish(question, result_of(made, made.public_map))
     return question.id
