@@ -74,8 +74,9 @@ SAID: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", SAID)
 def test_every_bin_is_a_row_with_its_value_shape_and_names(
-    server: PostgresServer, database: Database, name: str
+    server: PostgresServer, database: Database, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    monkeypatch.setattr(postgis, "_AT_ONCE", 5)
     made = some(**SAID[name])
     if name == "means":
         missing = np.where(np.arange(9) == 4, np.nan, made.values)

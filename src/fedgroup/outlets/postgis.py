@@ -38,6 +38,8 @@ MARK = "a private map of fedgroup"
 
 _LONGEST_NAME = 63
 _CONNECT_S = 10
+_AT_ONCE = 4_096
+"""So many places are made ready at once."""
 _LARGEST_HEXAGON_KM2 = 4_357_449.4
 """What an H3 cell of resolution 0 measures on average; a finer one has a seventh of it."""
 
@@ -132,10 +134,8 @@ def write_postgis(made: PrivateMap, url: str, table: str = USUAL_TABLE, *, srid:
     if not made.private:
         raise InvalidInput("this map is not private, so it is not written where others read")
     rows = _Rows(made, chosen)
-    with _connected(url) as connection, _our_errors(connection):
-        _require_table(connection, name, chosen)
-        with connection.transaction():
-            _replace(connection, name, rows, chosen)
+    with _connected(url) as connection, _our_errors(connection), connection.transaction():
+        _replace(connection, name, rows, chosen)
 
 
 def require_postgis(url: str, table: str = USUAL_TABLE, *, lonlat: bool, srid: int | None = None) -> None:
@@ -194,7 +194,8 @@ def _replace(connection: Any, name: TableName, rows: _Rows, srid: int) -> None:
     """Put a map in the place of another; readers see the old one until all of it is there."""
     sql = import_module("psycopg.sql")
     table, register = sql.Identifier(*name.parts), sql.Identifier(*name.beside(REGISTER))
-    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"fedgroup map {name.shown}",))
+    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('fedgroup maps', 0))")  # one writer at a time
+    _require_table(connection, name, srid)
     if _table(connection, name) is None:
         columns = sql.SQL(", ").join(
             sql.SQL("{} " + kind.format(srid=srid)).format(sql.Identifier(column)) for column, kind in COLUMNS.items()
@@ -287,50 +288,48 @@ class _Rows:
     srid: int
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        made, layer = self.made, Layer(self.made)
-        places, (_, steps, categories) = self._places(layer), made.shape
+        made = self.made
+        _, steps, categories = made.shape
         windows, told = step_windows(made), told_apart(made).tolist()
         columns = [_json_values(np.asarray(each, dtype=float)) for each in (made.values, made.low, made.high)]
         named = [None if each is None else str(each) for each in made.categories()]
-        for at, (value, low, high, apart) in enumerate(zip(*columns, told, strict=True)):
-            place = at // (steps * categories)
-            start, end = windows[at // categories % steps]
-            name, *fixed = places[place]
-            when = (start, end, named[at % categories])
-            yield (at, place, name, value, low, high, apart, *when, *fixed)
+        times = [(start, end, category) for start, end in windows for category in named]
+        for place, (name, *fixed) in enumerate(self._places()):
+            for at, when in enumerate(times, start=place * steps * categories):
+                yield (at, place, name, *(column[at] for column in columns), told[at], *when, *fixed)
 
-    def _places(self, layer: Layer) -> list[tuple[Any, ...]]:
-        """Return what is the same for all bins of a place: name, H3 id, centroid and shape, in the order of columns."""
-        lonlat = self.made.public_map.lonlat
-        count = len(layer.boxes)
-        shapes = np.array([layer.shape(place) for place in range(count)], dtype=object)
-        middles = shapely.centroid(shapes)
-        xy = shapely.get_coordinates(middles).tolist()
-        hexagons = _hexagons(self.made, layer, xy) if lonlat else [None] * count
-        geojson = [json.dumps(layer.geometry(place), allow_nan=False) for place in range(count)]
-        with_srid = [shapely.set_srid(each, self.srid) for each in (_multi(shapes), middles)]
-        wkb = [shapely.to_wkb(each, hex=True, include_srid=True) for each in with_srid]
-        degrees = [(x, y) if lonlat else (None, None) for x, y in xy]
-        rows = zip(self.made.names(), hexagons, degrees, geojson, *wkb, strict=True)
-        return [(name, h3, *at, shape, whole, middle) for name, h3, at, shape, whole, middle in rows]
+    def _places(self) -> Iterator[tuple[Any, ...]]:
+        """Yield what is the same for all bins of a place: name, H3 id, middle and shape, in the order of columns."""
+        made, layer = self.made, Layer(self.made)
+        names, lonlat = made.names(), made.public_map.lonlat
+        areas = areas_km2(layer) if lonlat else None
+        for first in range(0, len(names), _AT_ONCE):
+            some = range(first, min(first + _AT_ONCE, len(names)))
+            shapes = np.array([layer.shape(place) for place in some], dtype=object)
+            middles = shapely.centroid(shapes)
+            xy = shapely.get_coordinates(middles).tolist()
+            with_srid = [shapely.set_srid(each, self.srid) for each in (_multi(shapes), middles)]
+            wkb = [shapely.to_wkb(each, hex=True, include_srid=True).tolist() for each in with_srid]
+            for at, place in enumerate(some):
+                hexagon = None if areas is None else self._hexagon(place, xy[at], areas[place])
+                degrees = (None, None) if areas is None else xy[at]
+                geojson = json.dumps(layer.geometry(place), allow_nan=False)
+                yield (names[place], hexagon, *degrees, geojson, wkb[0][at], wkb[1][at])
+
+    def _hexagon(self, place: int, middle: list[float], area: float) -> str:
+        """Return the H3 cell of a place's middle, about as large as the place; a hexagon's own id."""
+        if isinstance(self.made.places, Hexagons):
+            return f"{self.made.places.ids[place]:x}"
+        fitting = round(math.log(_LARGEST_HEXAGON_KM2 / area, 7))
+        lon, lat = middle
+        found: str = _h3().latlng_to_cell(lat, lon, min(max(fitting, 0), FINEST_HEXAGONS))
+        return found
 
 
 def _multi(shapes: Array) -> Array:
     found = np.empty(len(shapes), dtype=object)
     for at, shape in enumerate(shapes):
         found[at] = shape if shape.geom_type == "MultiPolygon" else shapely.MultiPolygon([shape])
-    return found
-
-
-def _hexagons(made: PrivateMap, layer: Layer, xy: list[list[float]]) -> list[str]:
-    """Return the H3 cell of every place's centroid, about as large as the place; a hexagon's own id."""
-    if isinstance(made.places, Hexagons):
-        return made.places.names
-    library = _h3()
-    found = []
-    for (lon, lat), area in zip(xy, areas_km2(layer).tolist(), strict=True):
-        fitting = round(math.log(_LARGEST_HEXAGON_KM2 / area, 7))
-        found.append(library.latlng_to_cell(lat, lon, min(max(fitting, 0), FINEST_HEXAGONS)))
     return found
 
 
