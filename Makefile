@@ -27,9 +27,10 @@ $(VENV)/.everything: $(VENV)/.created pyproject.toml
 	$(PIP) --editable '.[frames,maps,opendp,cluster,live,serve,silos,page]' --group dev
 	@touch $@ $(VENV)/.base
 
-docs: build  ## draw the README's pictures and write the command reference anew
+docs: build  ## draw the README's pictures, run the notebooks and write the command reference anew
 	$(BIN)/fedgroup demo --out docs/images > /dev/null
 	$(BIN)/python scripts/heat_map.py docs/images
+	$(BIN)/python scripts/notebooks.py docs/notebooks
 	$(BIN)/python -m fedgroup.cli.reference > docs/reference/cli.md
 
 site: build  ## docs/ as a site in build/site; fails on a link that leads nowhere

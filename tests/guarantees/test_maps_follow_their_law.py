@@ -120,7 +120,7 @@ UNITS: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
 }
 
 
-def audited(name: str, method: str = "dp", *, owners: int = 1, draws: int = 12_000) -> float:
+def audited(name: str, method: str = "dp", *, owners: int = 1, draws: int = 8_000) -> float:
     """The epsilon that is shown by the event that the unit makes likelier by most: its bins hold all of it."""
     kind, unit, settings = UNITS[name]
     both = (released(rows, kind, method, owners=owners, draws=draws, **settings) for rows in (unit, []))

@@ -83,6 +83,27 @@ def test_a_plan_with_owners_alone_answers_maps(mode: str, city: Callable[..., An
     asyncio.run(story())
 
 
+def test_a_plan_of_trusted_and_masked_groups_answers_maps(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(4) as here:
+            for name, where in (("north", (1, 9)), ("south", (9, 1)), ("corner", (0.5, 0.5))):
+                await here.add(name, where=where)
+            await here.provider.desk.until_present(7, PATIENCE_S)
+            settings = GroupingSettings(leftovers="cohort")
+            plan = await here.provider.regroup(settings, epsilon=Epsilon.of(20), grid=(5, 5), mode="trusted")
+            modes = {group.mode: set(group.members) for group in plan.groups}
+            assert modes["masked"] == {"north", "south", "corner"}
+            assert [group.mode for group in plan.groups].count("trusted") == 2
+            for query in (grid(), grid(4, 4, kind="people", epsilon=Epsilon.of(38))):
+                made = await here.provider.map(query)
+                assert made.values.tolist() == truth(here, query)
+                assert (made.groups, made.heard, made.missing) == (3, 7, 0)
+            assert made.noises == 2 + float(next(g for g in plan.groups if g.mode == "masked").terms.shape(3))
+            assert spent(here) == {Epsilon.of(20 + 40 + 38)}
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("kind", ["count", "people"])
 def test_districts_are_counted_and_people_are_owners_without_subjects(kind: str, city: Callable[..., Any]) -> None:
     async def story() -> None:

@@ -6,6 +6,7 @@ import random
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,7 @@ def records(rows: tuple[Row, ...]) -> Records:
     )
 
 
+@cache
 def truth(rows: tuple[Row, ...], query: RangeQuery, protection: Protection) -> dict[str, list[int]]:
     """Return the exact totals; where an owner is its only subject, nobody looks at cars."""
     table = records(rows)

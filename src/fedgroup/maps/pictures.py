@@ -206,7 +206,8 @@ def _draw(made: PrivateMap, shown: Seen, ax: Axes, *, step: int | None, category
         told = "noise alone may explain " + ("every place" if unsure.all() else "it")
         grey = Patch(facecolor=_UNSURE, edgecolor=_HATCH, hatch="////", linewidth=0, label=told)
         ax.legend(handles=[grey], loc="lower left", fontsize=8, framealpha=0.9)
-    uncovered = "\n".join(wrap("; ".join(_uncovered(made)), _WIDE))
+    cut = _uncovered(made)
+    uncovered = "\n".join(wrap(f"not covered by the intervals: {'; '.join(cut)}" if cut else "", _WIDE))
     ax.annotate(uncovered, (0, 0), (0, -34), "axes fraction", "offset points", fontsize=8, va="top", color="#555555")
     ax.set_title(_title(made, shown, step=step, category=category), loc="left", fontsize=10)
 
