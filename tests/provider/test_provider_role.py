@@ -57,10 +57,11 @@ def test_groups_answers_are_added_up() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"graph": "hybrid", "algorithm": "dsatur"}, {"graph": "nearest"}, {"estimate": "best"}, {"threshold": 1.0},
+        {"graph": "hybrid", "algorithm": "dsatur", "comparisons": 5}, {"graph": "nearest"}, {"estimate": "best"},
+        {"threshold": 1.0},
         {"graph": "noisy", "algorithm": "magic"}, {"graph": "topcell", "algorithm": "greedy"}, {"threshold": -0.1},
         {"threshold": float("nan")}, {"false_cells": 0}, {"leftovers": "cohort", "cohort_size": 1},
-        {"leftovers": "dropped"}, {"lower": 0.2},
+        {"leftovers": "dropped"}, {"lower": 0.2}, {"extra_comparisons": -0.1},
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused(wrong: dict) -> None:

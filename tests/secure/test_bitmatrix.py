@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedgroup.secure.bitmatrix import packed, rows_of
+from fedgroup.secure.bitmatrix import packed_bits, rows_of
 
 
 def bits_of(words: np.ndarray) -> np.ndarray:
@@ -29,6 +29,6 @@ def test_every_single_bit_finds_its_place():
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 128])
 def test_packed_bits_come_first_and_zeros_after(count):
     bits = np.random.default_rng(count).integers(0, 2, count).astype(np.uint8)
-    unpacked = bits_of(packed(bits, 2).reshape(1, -1))[0]
+    unpacked = bits_of(packed_bits(bits.astype(np.uint32), 1, 2).reshape(1, -1))[0]
     assert np.array_equal(unpacked[:count], bits)
     assert not unpacked[count:].any()

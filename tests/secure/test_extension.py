@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedgroup.errors import ProtocolViolation
-from fedgroup.secure.bitmatrix import packed
+from fedgroup.secure.bitmatrix import packed_bits
 from fedgroup.secure.extension import correction_bytes, padded_rows, receive_rows, secret_block, send_rows
 from fedgroup.secure.permutation import Permutation, blocks_of
 from fedgroup.secure.seed_trees import BLOCKS, LEAVES
@@ -22,7 +22,7 @@ def without_secrets(leaves: np.ndarray) -> np.ndarray:
 
 
 def received(choices: np.ndarray, counter: int) -> tuple[bytes, np.ndarray]:
-    words = packed(choices, padded_rows(choices.size) // 64)
+    words = packed_bits(choices.astype(np.uint32), 1, padded_rows(choices.size) // 64)
     return receive_rows(LEAF_SEEDS, words, counter=counter, permutation=PI)
 
 

@@ -21,7 +21,7 @@ from fedgroup.cli.options import (
     flag,
     option,
 )
-from fedgroup.cli.output import notice, print_json, result, several, working
+from fedgroup.cli.output import comparing, notice, print_json, result, several
 from fedgroup.cli.parsing import parse_grid
 from fedgroup.questions.graphs import ESTIMATES, PRIVATE, using
 from fedgroup.questions.kinds import either
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 GROUPS = "Groups"
 SIMILARITY = "Which owners are similar"
-COMPARISONS = "Secure comparisons (for --graph hybrid)"
+COMPARISONS = "Secure comparisons (for --graph hybrid and secure)"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,9 @@ class GroupOptions:
     ] = "thresholded"
     algorithm: Annotated[
         str | None,
-        option(SIMILARITY, "--algorithm", "for noisy and exact: greedy (the default), dsatur or cliques", "NAME"),
+        option(
+            SIMILARITY, "--algorithm", "for all but topcell and likely: greedy (the default), dsatur or cliques", "NAME"
+        ),
     ] = None
     false_cells: Annotated[
         float,
@@ -95,12 +97,21 @@ class GroupOptions:
         option(COMPARISONS, "--upper", "a noisy similarity above RU is a yes, uncompared", "RU"),
     ] = None
     device: Annotated[str, option(SIMILARITY, "--device", "cpu, or cuda for noisy graphs on a GPU", "NAME")] = "cpu"
+    extra_comparisons: Annotated[
+        float,
+        option(
+            COMPARISONS,
+            "--extra-comparisons",
+            "about how many more than needed may be made, to make many at once: 0 one by one, inf all",
+            "SHARE",
+        ),
+    ] = 0.25
     comparisons: Annotated[
         int | None,
         option(
             COMPARISONS,
             "--comparisons",
-            "at most N in all plans of the ledger's epoch; fewer make more groups",
+            "for hybrid: at most N in all plans of the ledger's epoch; fewer make more groups",
             "N",
         ),
     ] = None
@@ -137,8 +148,8 @@ def group(
             evaluate=evaluate,
             comparisons=how.comparisons,
         ) as federation:
-            with working("grouping owners"):
-                plan = federation.group(**settings, executor=executor)
+            with comparing("grouping owners") as progress:
+                plan = federation.group(**settings, executor=executor, progress=progress)
             seconds = time.perf_counter() - started
             if out is not None:
                 plan.save(out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,28 @@ def working(text: str) -> Iterator[None]:
     """Show that something goes on, where there is a terminal to show it."""
     with talk.status(text):
         yield
+
+
+@contextmanager
+def comparing(text: str) -> Iterator[Callable[[Any], None]]:
+    """Show that something goes on, and how many comparisons are made and how long they will take, once there are some.
+
+    What it yields takes the progress of a grouping.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+    shown = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*shown, console=talk, transient=True, disable=not talk.is_terminal) as progress:
+        task = progress.add_task(text, total=None)
+        yield lambda far: progress.update(
+            task, completed=far.compared, total=far.expected, description="comparing owners"
+        )
 
 
 def number(value: float | None) -> str:

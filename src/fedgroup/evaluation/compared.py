@@ -30,11 +30,14 @@ _NEARLY_NOTHING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class ComparedGroups:
-    """The groups, the comparisons that placing owners asked for, and the pairs in doubt, which Algorithm 1 compares."""
+    """The groups, the comparisons that placing owners asked for, in so many waves, and the pairs in doubt, which
+    Algorithm 1 compares.
+    """
 
     partition: Partition
     comparisons: int
     in_doubt: int
+    waves: int
     notes: tuple[str, ...] = ()
 
 
@@ -78,12 +81,11 @@ def compared_groups(
     )
     said = outcomes(exact, threshold=threshold)
     if algorithm == "greedy":
-        rows = said.tolist()
-        found = group_lazily(doubts, lambda i, j: rows[i][j])
-        return ComparedGroups(Partition(found.labels), found.comparisons, doubts.asked)
+        found = group_lazily(doubts, lambda first, second: said[first, second])
+        return ComparedGroups(Partition(found.labels), found.comparisons, doubts.asked, found.waves)
     first, second = np.nonzero(np.triu((doubts.state == YES) | ((doubts.state == ASK) & said), k=1))
     grouped = partition_graph(SimilarityGraph.from_edges(len(exact), first, second), algorithm=algorithm)
-    return ComparedGroups(grouped.partition, doubts.asked, doubts.asked, grouped.notes)
+    return ComparedGroups(grouped.partition, doubts.asked, doubts.asked, 1, grouped.notes)
 
 
 def _mirrored(table: Table) -> Table:

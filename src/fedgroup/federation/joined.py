@@ -38,6 +38,7 @@ from fedgroup.owner.role import DataOwners
 from fedgroup.privacy.budget import Charge, Ledger, left_of
 from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
+from fedgroup.provider.lazy_grouping import EXTRA, Report
 from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.answers import Answer, Expectation, again, answer_facts
@@ -189,14 +190,17 @@ class Federation:
         lower: float | None = None,
         upper: float | None = None,
         comparisons: int | None = None,
+        extra_comparisons: float = EXTRA,
         device: str = "cpu",
         executor: Executor | None = None,
         shared: Folder | None = None,
+        progress: Report | None = None,
     ) -> Plan:
         """Return a plan that puts similar owners into groups; an executor's workers find who is similar, in `shared`.
 
         It costs `epsilon`; the graph `exact` costs nothing and is not private, the graph `secure` costs nothing and
-        reveals one bit per pair that is compared, `hybrid` does both: a plan's guarantee says what it is worth.
+        reveals one bit per pair that is compared, `hybrid` does both: a plan's guarantee says what it is worth. While
+        owners are compared, `progress` is called with how far that is.
         """
         self._require_open()
         settings = GroupingSettings(
@@ -212,9 +216,10 @@ class Federation:
             lower=lower,
             upper=upper,
             comparisons=comparisons,
+            extra_comparisons=extra_comparisons,
             device=device,
         )
-        return self._planner.plan(settings, grid, epsilon, executor=executor, shared=shared)
+        return self._planner.plan(settings, grid, epsilon, executor=executor, shared=shared, progress=progress)
 
     def judge(self, plan: Plan, *, threshold: float) -> dict[str, float]:
         """Return the shares of falsely joined pairs and misplaced owners, judged by exact records: not private."""

@@ -28,6 +28,7 @@ from fedgroup.privacy.comparing import Comparing
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.borderline import require_comparable
 from fedgroup.provider.grouping.limits import Limits
+from fedgroup.provider.lazy_grouping import Report
 from fedgroup.provider.role import Join, Provider
 from fedgroup.provider.settings import GroupingSettings, require_blocks
 from fedgroup.questions.said import some_epsilon
@@ -68,6 +69,7 @@ class Planner:
         *,
         executor: Executor | None = None,
         shared: Folder | None = None,
+        progress: Report | None = None,
     ) -> Plan:
         """Return a plan made with these settings; an executor's workers compute the graph, from files in `shared`."""
         grid = grid if isinstance(grid, Grid) else self._map.grid(*_cells(grid))
@@ -81,7 +83,7 @@ class Planner:
             require_blocks(settings.graph, settings.device)
         join = joining(executor, shared=shared)
         plan_id = secrets.token_hex(16)
-        grouping = self._grouping(settings, grid, epsilon, plan_id, join)
+        grouping = self._grouping(settings, grid, epsilon, plan_id, join=join, progress=progress)
         grouping = replace(grouping, notes=(*grouping.notes, *weak_notes(grouping.epsilon)))
         if settings.leftovers == "cohort":
             mixed = with_cohorts(grouping.partition, size=settings.cohort_size, seed=self._masks.seed)
@@ -121,17 +123,24 @@ class Planner:
         return asdict(judge(partition, vectors, threshold=threshold))
 
     def _grouping(
-        self, settings: GroupingSettings, grid: Grid, epsilon: float | Epsilon | None, plan_id: str, join: Join
+        self,
+        settings: GroupingSettings,
+        grid: Grid,
+        epsilon: float | Epsilon | None,
+        plan_id: str,
+        *,
+        join: Join,
+        progress: Report | None,
     ) -> Grouping:
         if not settings.kind.private:
             return self._exact_grouping(settings, grid, plan_id)
         if not settings.kind.vectors:
-            return self._compared_grouping(self._reserved(settings, grid, plan_id), grid, plan_id, None)
+            return self._compared_grouping(self._reserved(settings, grid, plan_id), grid, plan_id, None, progress)
         if epsilon is None:
             raise InvalidInput(f"grouping by the graph {settings.graph!r} needs an epsilon")
         cost = some_epsilon(epsilon)
         if settings.kind.compares:
-            return self._hybrid_grouping(self._reserved(settings, grid, plan_id), grid, cost, plan_id)
+            return self._hybrid_grouping(self._reserved(settings, grid, plan_id), grid, cost, plan_id, progress)
         vectors = self._described(grid, cost, plan_id)
         return self._provider.group(vectors, settings, private=self._private, join=join)
 
@@ -156,27 +165,39 @@ class Planner:
                 protection=str(self._protection),
                 cap=settings.comparisons,
                 raising=self._raising,
-                needs_all=not settings.kind.vectors,
+                needs_all=not settings.kind.vectors or settings.needs_all_pairs,
                 evaluation=not self._private,
             )
         )
         return settings if allowed == pairs else replace(settings, comparisons=allowed)
 
-    def _hybrid_grouping(self, settings: GroupingSettings, grid: Grid, cost: Epsilon, plan_id: str) -> Grouping:
+    def _hybrid_grouping(
+        self, settings: GroupingSettings, grid: Grid, cost: Epsilon, plan_id: str, progress: Report | None
+    ) -> Grouping:
         try:
             vectors = self._described(grid, cost, plan_id)
         except FedgroupError:
             self._ledger.settle_comparisons(plan_id, 0)
             raise
-        return self._compared_grouping(settings, grid, plan_id, vectors)
+        return self._compared_grouping(settings, grid, plan_id, vectors, progress)
 
     def _compared_grouping(
-        self, settings: GroupingSettings, grid: Grid, plan_id: str, vectors: NoisyVectors | None
+        self,
+        settings: GroupingSettings,
+        grid: Grid,
+        plan_id: str,
+        vectors: NoisyVectors | None,
+        progress: Report | None,
     ) -> Grouping:
-        """Let the provider ask two owners at a time whether they are similar, as its placing needs to know."""
+        """Let the provider ask pairs of owners whether they are similar, as its placing needs to know."""
         owners = self._owners.ready_to_compare(grid, threshold=settings.threshold)
         found = self._provider.group_compared(
-            vectors, settings, owners=len(self._records.owners), compare=owners.shares, private=self._private
+            vectors,
+            settings,
+            owners=len(self._records.owners),
+            compare=owners.shares,
+            private=self._private,
+            report=progress,
         )
         self._ledger.settle_comparisons(plan_id, int(found.settings["comparisons"]))
         return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,72 +14,21 @@ import numpy as np
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard
+from fedgroup.live.comparing import LiveComparing
 from fedgroup.live.desk import Desk
 from fedgroup.live.logs import note_refusals
 from fedgroup.live.mending import Lapses
 from fedgroup.live.plans import LiveGroup, LivePlan, Roster, cohorts_of
 from fedgroup.live.settings import MPC_MOST
 from fedgroup.messages import Grouping, NoisyVectors
-from fedgroup.messages.asked import Describe, Offer, Relay, Reveal, Seal
-from fedgroup.messages.said import Accepted, Described, Relayed, Revealed, Sealed, perhaps_charged
+from fedgroup.messages.asked import Describe, Offer, Reveal, Seal
+from fedgroup.messages.said import Accepted, Described, Revealed, Sealed, perhaps_charged
 from fedgroup.privacy.release import scale_of_noise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.secure.round import MaskSettings
-from fedgroup.secure.sign import Bits
 from fedgroup.space import PublicMap
-
-_MOST_STEPS = 64
-
-
-class LiveComparing:
-    """Compares owners two by two over one grid: the provider carries sealed frames, and learns one bit."""
-
-    def __init__(self, desk: Desk, *, grid: tuple[int, int], threshold: float, seconds: float) -> None:
-        self._desk = desk
-        self._grid = grid
-        self._threshold = threshold
-        self._seconds = seconds
-        self.refused: set[str] = set()
-
-    def from_thread(self, names: list[str]) -> Callable[[int, int], tuple[Bits, Bits]]:
-        """Return a comparison for code that runs in a thread beside this event loop."""
-        loop = asyncio.get_running_loop()
-        return lambda i, j: asyncio.run_coroutine_threadsafe(self.shares(names[i], names[j]), loop).result()
-
-    async def shares(self, first: str, second: str) -> tuple[Bits, Bits]:
-        """Return both sides' shares of the bit; owners that will not be compared are a "no"."""
-        if self.refused.intersection((first, second)):
-            return _bit(0), _bit(0)
-        session = secrets.token_bytes(16)
-        shares: dict[str, int] = {}
-        waiting = deque([(first, b""), (second, b"")])
-        for _ in range(_MOST_STEPS):
-            if not waiting or len(shares) == 2:
-                break
-            owner, frame = waiting.popleft()
-            other = second if owner == first else first
-            reply = await self._step(session, owner, other, frame, first=owner == first)
-            if reply is None:
-                return _bit(0), _bit(0)
-            waiting.extend((other, sealed) for sealed in reply.frames)
-            if reply.share is not None:
-                shares[owner] = reply.share
-        return (_bit(shares[first]), _bit(shares[second])) if len(shares) == 2 else (_bit(0), _bit(0))
-
-    async def _step(self, session: bytes, owner: str, other: str, frame: bytes, *, first: bool) -> Relayed | None:
-        certificate = self._desk.certificates.get(other, b"")
-        message = Relay(session, certificate, *self._grid, self._threshold, first, frame, self._desk.agreed)
-        replies = await self._desk.ask(session, {owner: message}, (Relayed,), seconds=self._seconds)
-        if owner not in replies.said:
-            self.refused.add(owner)
-        return replies.said.get(owner)
-
-
-def _bit(value: int) -> Bits:
-    return np.array([value], dtype=np.uint8)
-
 
 log = logging.getLogger("fedgroup.provider")
 
@@ -158,6 +107,7 @@ class Forming:
             owners=len(names),
             compare=compare.from_thread(names),
             private=True,
+            report=compare.report,
         )
 
     async def by_chance(self, method: str, size: int, terms: MaskSettings) -> LivePlan:

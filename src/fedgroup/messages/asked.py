@@ -14,6 +14,7 @@ from fedgroup.messages.limits import (
     MOST_FRAME,
     MOST_MEMBERS,
     MOST_NAME,
+    MOST_RELAYS,
     MOST_TEXT,
     require,
     require_agreed,
@@ -186,6 +187,20 @@ class Relay:
         require(len(self.frame) <= MOST_FRAME, f"a frame has at most {MOST_FRAME} bytes")
         require(0 <= self.threshold < 1, "a threshold lies between 0 and 1")
         require(0 < self.columns * self.rows <= MOST_CELLS, f"a grid has at most {MOST_CELLS} cells")
+
+
+@dataclass(frozen=True)
+class RelayMany:
+    """Frames of an owner's comparisons with many others, in their order; the same step again gets the same reply."""
+
+    round: bytes
+    relays: list[Relay]
+    agreed: bytes = b""
+
+    def __post_init__(self) -> None:
+        require_agreed(self.agreed)
+        require_id(self.round)
+        require(len(self.relays) <= MOST_RELAYS, f"a step has at most {MOST_RELAYS} frames")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """What live roles say to each other on a wire. Plain values only, checked at birth: whoever decodes, checks.
 
-    provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Check, Balance, Relay, Leave, Agreed
-    owner -> provider    Described, Accepted, Revealed, Sealed, Noisy, Ready, Masked, Checked, Left, Relayed, Refused
+    provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Check, Balance, Relay, RelayMany, Leave, Agreed
+    owner -> provider    Described, Accepted, Revealed, Sealed, Noisy, Ready, Masked, Checked, Left, Relayed,
+                         RelayedMany, Refused
     owner -> owner       Letter, sealed end to end: broker and provider see ciphertext only
     anyone               Presence, retained: an owner is here or gone
 
@@ -13,7 +14,20 @@ from __future__ import annotations
 
 from typing import get_args
 
-from fedgroup.messages.asked import Agreed, Ask, Balance, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
+from fedgroup.messages.asked import (
+    Agreed,
+    Ask,
+    Balance,
+    Check,
+    Describe,
+    Go,
+    Leave,
+    Offer,
+    Relay,
+    RelayMany,
+    Reveal,
+    Seal,
+)
 from fedgroup.messages.said import (
     Accepted,
     Checked,
@@ -26,12 +40,15 @@ from fedgroup.messages.said import (
     Ready,
     Refused,
     Relayed,
+    RelayedMany,
     Revealed,
     Sealed,
 )
 
-ToOwner = Describe | Offer | Reveal | Seal | Ask | Go | Check | Balance | Relay | Leave | Agreed | Letter
-FromOwner = Described | Accepted | Revealed | Sealed | Noisy | Ready | Masked | Checked | Left | Relayed | Refused
+ToOwner = Describe | Offer | Reveal | Seal | Ask | Go | Check | Balance | Relay | RelayMany | Leave | Agreed | Letter
+FromOwner = (
+    Described | Accepted | Revealed | Sealed | Noisy | Ready | Masked | Checked | Left | Relayed | RelayedMany | Refused
+)
 
 WIRE: dict[str, type] = {one.__name__: one for one in (*get_args(ToOwner), *get_args(FromOwner), Presence)}
 """Every class that may be decoded, by the name it travels under."""

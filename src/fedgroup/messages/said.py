@@ -10,6 +10,7 @@ from fedgroup.messages.limits import (
     MOST_FRAME,
     MOST_MEMBERS,
     MOST_NAME,
+    MOST_RELAYS,
     MOST_WORDS,
     VERSION,
     require,
@@ -183,6 +184,19 @@ class Refused:
     def __post_init__(self) -> None:
         require(0 < len(self.about) <= MOST_NAME, "a refusal is about something")
         require(self.reason in REASONS, "a refusal gives a known reason")
+
+
+@dataclass(frozen=True)
+class RelayedMany:
+    """What follows from a step of many comparisons: one entry for each that went on, and why others did not."""
+
+    round: bytes
+    relayed: list[Relayed]
+    refused: list[Refused]
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require(len(self.relayed) + len(self.refused) <= MOST_RELAYS, f"a step has at most {MOST_RELAYS} frames")
 
 
 @dataclass(frozen=True)

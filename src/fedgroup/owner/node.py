@@ -24,7 +24,20 @@ from fedgroup.errors import (
     LedgerUnavailable,
     ProtocolViolation,
 )
-from fedgroup.messages.asked import Agreed, Ask, Balance, Check, Describe, Go, Leave, Offer, Relay, Reveal, Seal
+from fedgroup.messages.asked import (
+    Agreed,
+    Ask,
+    Balance,
+    Check,
+    Describe,
+    Go,
+    Leave,
+    Offer,
+    Relay,
+    RelayMany,
+    Reveal,
+    Seal,
+)
 from fedgroup.messages.live import ToOwner
 from fedgroup.messages.said import (
     Accepted,
@@ -199,6 +212,8 @@ class OwnerNode:
                 return []
             case Relay():
                 return self._said(self._relays.receive(message, limit=self.policy.comparisons))
+            case RelayMany():
+                return self._said(self._relays.receive_many(message, limit=self.policy.comparisons))
         raise ProtocolViolation("an owner does not understand this")
 
     def _unwilling(self, message: ToOwner) -> str | None:

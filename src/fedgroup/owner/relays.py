@@ -1,5 +1,8 @@
 """A live owner's secure comparisons: frames for the other owner travel sealed through the provider, which learns a bit.
 
+Frames of comparisons with many owners travel together, a step at a time. A step that comes again gets the reply of the
+first time; a frame out of turn, or changed, ends its own comparison and no other.
+
 Requires:  the owner opted in (`Policy.comparisons`); the other owner's certificate was verified.
 Guarantee: at most that many comparisons begin per epoch, all over one grid of one domain, one threshold and one
            vector, frozen when the first begins; that is kept on disk. The bits are exact, not differentially private.
@@ -13,15 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from fedgroup.errors import BudgetExhausted, ProtocolViolation
-from fedgroup.messages.asked import Relay
-from fedgroup.messages.said import Relayed
+from fedgroup.errors import BudgetExhausted, FedgroupError, ProtocolViolation
+from fedgroup.messages.asked import Relay, RelayMany
+from fedgroup.messages.said import Refused, Relayed, RelayedMany
 from fedgroup.owner.node_parts import Certified, ComparisonBook
+from fedgroup.owner.refusals import reason_of
 from fedgroup.secure.comparison import Comparison
 from fedgroup.secure.similarity import FirstOwner, SecondOwner
 from fedgroup.space import Grid, PublicMap
 
-MOST_SESSIONS = 64
+MOST_SESSIONS = 2_048
+"""Comparisons under way at once; about 30 KB each."""
+_KEPT_STEPS = 16
+"""So many of the last steps get the same reply again."""
 
 
 class _Session:
@@ -66,6 +73,30 @@ class Relays:
         self._map = public_map
         self._vector = vector
         self._sessions: OrderedDict[bytes, _Session] = OrderedDict()
+        self._replies: OrderedDict[bytes, RelayedMany] = OrderedDict()
+
+    def receive_many(self, step: RelayMany, *, limit: int) -> RelayedMany:
+        """Take the frames of a step, in their order, and return what the other sides are to be sent."""
+        kept = self._replies.get(step.round)
+        if kept is not None:
+            return kept
+        relayed: dict[bytes, Relayed] = {}
+        refused: dict[bytes, str] = {}
+        for relay in step.relays:
+            if relay.session in refused:
+                continue
+            try:
+                found = self.receive(relay, limit=limit)
+                relayed[relay.session] = _both(relayed.get(relay.session), found)
+            except FedgroupError as error:
+                self._sessions.pop(relay.session, None)
+                relayed.pop(relay.session, None)
+                refused[relay.session] = reason_of(error)
+        reply = RelayedMany(step.round, list(relayed.values()), [Refused(name, why) for name, why in refused.items()])
+        self._replies[step.round] = reply
+        while len(self._replies) > _KEPT_STEPS:
+            self._replies.popitem(last=False)
+        return reply
 
     def receive(self, relay: Relay, *, limit: int) -> Relayed:
         """Begin a comparison, or take a frame of one, and return what the other side is to be sent."""
@@ -103,6 +134,14 @@ class Relays:
         while len(self._sessions) > MOST_SESSIONS:
             self._sessions.popitem(last=False)
         return self._sessions[relay.session]
+
+
+def _both(before: Relayed | None, now: Relayed) -> Relayed:
+    """Return what two frames of one comparison led to as one."""
+    if before is None:
+        return now
+    share = before.share if now.share is None else now.share
+    return Relayed(now.session, [*before.frames, *now.frames], share)
 
 
 def _over(grid: Grid, threshold: float, *, lonlat: bool) -> str:

@@ -1,12 +1,12 @@
-"""Algorithm 1 followed by Algorithm 2, comparing only where a comparison can still change the groups.
+"""Algorithm 1 followed by Algorithm 2, comparing only where a comparison can still change the groups, many at once.
 
-Owners choose in ascending id, each the lowest-numbered group that holds no "no". A borderline pair is compared when
-its later owner is about to join the group of its earlier one, and the first "no" of a group ends the questions to it.
-An owner is placed once and stands in one group, so no pair comes up twice.
+Owners choose in ascending id, each the lowest-numbered group that holds no "no". A borderline pair is compared when its
+later owner is about to join the group of its earlier one, the least likely member first, and the first "no" of a group
+ends the questions to it. Strictly one after the other, that takes a round for every comparison. So pairs are compared
+in waves (`waves.py`): questions of many owners, asked ahead of the answers that they depend on. Some of them turn out
+not to be needed, `extra` of the needed ones about. The groups are the same, whatever is asked.
 
-A group is joined by comparing with all of its members, so most comparisons go into the largest groups. Where only so
-many are allowed, owners therefore save for those after them: when what is left runs short, an owner turns to groups it
-can afford, the likeliest first, and large groups come in parts instead of leaving the last owners alone.
+Where only so many comparisons are allowed, they go where they are expected to join most owners (`merging.py`).
 """
 
 from __future__ import annotations
@@ -14,204 +14,242 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.errors import InvalidInput
+from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.messages import Labels
-from fedgroup.provider.borderline import ASK, NO, YES, Borderline, States
+from fedgroup.provider.borderline import ASK, YES, Borderline
 from fedgroup.provider.grouping.limits import GroupLimits, Limits, limits_per_owner
+from fedgroup.provider.merging import merged
+from fedgroup.provider.waves import TOLD_NO, TOLD_YES, Groups, Learnt, Pairs, next_wave, settle
 
-Decide = Callable[[int, int], bool]
+Ints = npt.NDArray[np.int64]
+Decide = Callable[[Ints, Ints], npt.NDArray[np.bool_]]
 
-_SAVED = 0.5
-"""What is saved for each later owner, in comparisons of an owner so far: later ones need more than that."""
-_LAST = 2
-"""For so many owners at the end nothing is saved."""
-_FAIR = 2.0
-"""When it runs short, an owner may take so many equal parts of what is left: not everybody needs one."""
+EXTRA = 0.25
+"""How many more comparisons than needed are made, as a share of these, to save rounds."""
+_LEAST_WAVE, _PER_OWNER = 2_048, 4
+"""A wave has at most so many comparisons, or so many for each owner if that is more."""
+_FIRST_WAVE = 24
+"""The first wave has at most so many, and each of the next as many more as there were: little is learnt by then."""
+_CAPPED_EXTRA = 0.05
+"""With a cap, fewer are made in vain."""
+_FAIR = 1.5
+"""With a cap, an owner may take so many equal parts of what is left: not everybody needs one."""
 _TURNS = 4
-"""How often owners are placed, each time with what is left and all that is known."""
+"""With a cap, how often owners are placed in order, each time with what is left and all that is known."""
+_NEARLY = 0.1
+"""When too much was asked in vain, this much of the doubt is left that questions may be in."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a grouping is: comparisons made, and how many there will be, as far as can be told."""
+
+    compared: int
+    expected: int
+    waves: int
+
+
+Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, eq=False)
 class LazyGroups:
     """The groups, and what was compared to find them.
 
-    `comparisons` is the number of pairs compared, `edges` the number of pairs known to be similar, with or without a
-    comparison, and `revealed_per_owner[i]` the number of comparisons whose outcome tells something of owner i.
+    `comparisons` is the number of pairs compared, in so many `waves`; `needed` how many of them one comparison after
+    the other would take at least; `edges` the number of pairs known to be similar, with or without a comparison, and
+    `revealed_per_owner[i]` the number of comparisons whose outcome tells something of owner i.
     """
 
     labels: Labels
     comparisons: int
     edges: int
     revealed_per_owner: npt.NDArray[np.int64]
+    waves: int = 0
+    needed: int = 0
     notes: tuple[str, ...] = ()
 
 
 def group_lazily(
-    borderline: Borderline, decide: Decide, *, limits: Limits | None = None, comparisons: int | None = None
+    borderline: Borderline,
+    decide: Decide,
+    *,
+    limits: Limits | None = None,
+    comparisons: int | None = None,
+    extra: float = EXTRA,
+    report: Report | None = None,
 ) -> LazyGroups:
     """Return the groups of Algorithm 2 on the graph of all YES pairs and those ASK pairs that `decide` affirms.
 
-    `decide(i, j)`, i < j, tells whether owners i and j are similar; it is called for ASK pairs only, once at most, and
-    `comparisons` times at most. Pairs that cannot be compared any more are a "no".
+    `decide(first, second)` tells for many pairs at once whether two owners are similar, first < second; it gets ASK
+    pairs only, each once at most, and `comparisons` at most. Pairs that cannot be compared any more are a "no". With
+    an `extra` of 0 it gets one pair at a time, the one that is needed next; with an infinite one, all of them at once.
     """
     if comparisons is not None and comparisons < 0:
         raise InvalidInput(f"the number of comparisons must be at least 0, got {comparisons}")
+    if not extra >= 0:
+        raise InvalidInput(f"extra comparisons are a share of the needed ones, at least 0, got {extra}")
     accepted = limits_per_owner(limits, borderline.owners)
-    asked = _Asked(borderline, decide, comparisons)
-    groups = fewest = _placed(borderline, accepted, asked)
-    for _ in range(_TURNS - 1):
-        if not asked.can_do_better:
-            break
-        groups = _placed(borderline, accepted, asked)
-        fewest = groups if groups.count <= fewest.count else fewest
-    for array in (fewest.labels, revealed := np.array(asked.per_owner, dtype=np.int64)):
+    asked = _Asked(borderline, decide, comparisons, extra=extra, report=report)
+    if asked.is_capped:
+        labels = _within_the_cap(borderline, accepted, asked)
+    else:
+        if math.isinf(extra):
+            asked.ask_all()
+        labels = asked.placed(accepted).label
+    for array in (labels, revealed := asked.per_owner):
         array.flags.writeable = False
-    notes = _notes(borderline, asked)
-    return LazyGroups(fewest.labels, asked.total, borderline.count(YES) + asked.affirmed, revealed, notes)
+    return LazyGroups(
+        labels,
+        asked.total,
+        borderline.count(YES) + asked.affirmed,
+        revealed,
+        asked.waves,
+        min(asked.total, asked.needed),
+        _notes(borderline, asked),
+    )
 
 
-def _placed(borderline: Borderline, accepted: GroupLimits, asked: _Asked) -> _Groups:
-    """Return all owners in groups."""
-    asked.begin()
-    groups = _Groups(asked.state, accepted)
-    for owner in range(borderline.owners):
-        groups.add(owner, _group_for(owner, groups, borderline, asked))
-    return groups
+@dataclass(frozen=True, eq=False)
+class AllCompared:
+    """What every pair is after all in doubt were compared, and what that took; owners are in no groups yet."""
+
+    similar: npt.NDArray[np.bool_]
+    groups: LazyGroups
 
 
-class _Groups:
-    """The groups so far."""
+def compare_all(borderline: Borderline, decide: Decide, *, report: Report | None = None) -> AllCompared:
+    """Return the whole graph of Algorithm 1: every pair in doubt compared, all at once."""
+    asked = _Asked(borderline, decide, None, extra=math.inf, report=report)
+    asked.ask_all()
+    nobody = np.full(borderline.owners, -1, dtype=np.int32)
+    edges = borderline.count(YES) + asked.affirmed
+    taken = LazyGroups(nobody, asked.total, edges, asked.per_owner, asked.waves, asked.total, _notes(borderline, asked))
+    return AllCompared(asked.similar, taken)
 
-    def __init__(self, state: States, accepted: GroupLimits) -> None:
-        owners = len(state)
-        self.count = 0
-        self.labels = np.full(owners, -1, dtype=np.int32)
-        self._state = state
-        self._accepted = accepted
-        self._size = np.zeros(owners, dtype=np.int32)
-        self._tightest = accepted.copy()
-        # Row g tells who has no "no" in group g; rows of groups that never open take no memory.
-        self._possible = np.empty((owners, owners), dtype=np.bool_)
 
-    def open_to(self, owner: int) -> npt.NDArray[np.bool_]:
-        """Tell for every group whether `owner` may join it, should all its borderline members be similar."""
-        size, tightest = self._size[: self.count], self._tightest[: self.count]
-        room: npt.NDArray[np.bool_] = size < np.minimum(tightest, self._accepted[owner])
-        return room & self._possible[: self.count, owner]
+def _within_the_cap(borderline: Borderline, accepted: GroupLimits, asked: _Asked) -> Labels:
+    """Return the fewest groups found with what is allowed.
 
-    def add(self, owner: int, group: int) -> None:
-        """Put `owner` into `group`, which is new when nobody is in it."""
-        possible = self._state[owner] != NO
-        if group == self.count:
-            self.count += 1
-            self._possible[group] = possible
-            self._tightest[group] = self._accepted[owner]
-        else:
-            self._possible[group] &= possible
-            self._tightest[group] = min(self._tightest[group], self._accepted[owner])
-        self._size[group] += 1
-        self.labels[owner] = group
+    Groups become one where that gains most. Should comparisons be left when that is mostly in vain, owners are placed
+    in order, each in a group that takes no more of them than its fair share of what is left; and again while it helps.
+    """
+    fewest = merged(borderline, asked.ask, accepted=accepted, most=asked.most)
+    for _ in range(_TURNS):
+        before = asked.left
+        groups = asked.placed(accepted)
+        fewest = groups.label if groups.counts[1] <= fewest.max(initial=-1) + 1 else fewest
+        if asked.left in (0, before):
+            break
+    return fewest
 
 
 class _Asked:
     """The comparisons made so far, what they told, and how many more are allowed."""
 
-    def __init__(self, borderline: Borderline, decide: Decide, most: int | None) -> None:
+    def __init__(
+        self, borderline: Borderline, decide: Decide, most: int | None, *, extra: float, report: Report | None
+    ) -> None:
         self._decide = decide
         self._owners = borderline.owners
-        self._most = borderline.asked if most is None else most
-        self.is_capped = self._most < borderline.asked
-        # Owners that are placed once need no memory of what was told.
-        self.state = borderline.state.copy() if self.is_capped else borderline.state
-        self.per_owner = [0] * borderline.owners
-        self.total = 0
-        self.affirmed = 0
-        self.begin()
-
-    def begin(self) -> None:
-        """Begin to place all owners."""
-        self._before = self.total
-        self.went_without = False
+        self._report = report
+        self._at_once = max(_LEAST_WAVE, _PER_OWNER * borderline.owners)
+        self._pairs = Pairs.of(borderline)
+        self._learnt = Learnt.nothing()
+        self.most = borderline.asked if most is None else most
+        self.is_capped = self.most < borderline.asked
+        self._extra = min(extra, _CAPPED_EXTRA) if self.is_capped else extra
+        self.per_owner = np.zeros(borderline.owners, dtype=np.int64)
+        self.total = self.affirmed = self.waves = 0
+        self._ahead, self._chance_needed = borderline.owners, 1.0
 
     @property
     def left(self) -> int:
-        return self._most - self.total
+        return self.most - self.total
 
     @property
-    def can_do_better(self) -> bool:
-        """Tell whether owners went without comparisons that can still be made."""
-        return self.went_without and self.left > 0 and self.total > self._before
+    def similar(self) -> npt.NDArray[np.bool_]:
+        """Which pairs are known to be similar."""
+        similar: npt.NDArray[np.bool_] = (self._pairs.state == YES) | (self._pairs.state == TOLD_YES)
+        return similar
 
-    def allowed(self, owner: int) -> tuple[float, bool]:
-        """Return how many comparisons an owner may ask for, and whether that is because they run short."""
+    @property
+    def needed(self) -> int:
+        """How many comparisons settled owners would have taken one after the other, at least."""
+        return int(self._learnt.asked[1])
+
+    def placed(self, accepted: GroupLimits) -> Groups:
+        """Return all owners in groups, by what is known and by what is asked meanwhile."""
+        groups = Groups.none(self._owners)
+        settle(self._pairs, accepted, groups, self._learnt, self._affordable(0))
+        while groups.counts[0] < self._owners and self.left:
+            settled = int(groups.counts[0])
+            affordable = self._affordable(settled)
+            most = min(self._at_once, _FIRST_WAVE + self.needed, self.left)
+            self._steer()
+            wave = next_wave(
+                self._pairs, accepted, groups, self._learnt, affordable, most, self._ahead, self._chance_needed
+            )
+            self.ask(*wave, settled=settled)
+            settle(self._pairs, accepted, groups, self._learnt, affordable)
+        settle(self._pairs, accepted, groups, self._learnt, 0)
+        return groups
+
+    def _affordable(self, settled: int) -> int:
+        """Return how many comparisons a group may take of an owner: with a cap, some equal parts of what is left."""
         if not self.is_capped:
-            return math.inf, False
-        later = self._owners - owner - 1
-        saved = _SAVED * (self.total - self._before) / max(1, owner) * max(0, later - _LAST)
-        fair = min(1.0, _FAIR / (later + 1)) * self.left
-        return max(self.left - saved, fair), self.left - saved < fair
+            return self._owners
+        return math.ceil(_FAIR * self.left / max(1, self._owners - settled))
 
-    def similar(self, first: int, second: int) -> bool:
-        """Return the outcome of comparing two owners."""
-        self.total += 1
-        self.per_owner[first] += 1
-        self.per_owner[second] += 1
-        answer = bool(self._decide(first, second))
-        self.affirmed += answer
-        if self.is_capped:
-            self.state[first, second] = self.state[second, first] = YES if answer else NO
-        return answer
+    def _steer(self) -> None:
+        """Say how likely a question must be needed, and how far ahead of settled owners questions are asked.
 
+        A question is to be so likely needed that `extra` of them are not. Where more than that turned out to be in
+        vain, it has to be likelier, and half as many owners ask ahead; else twice as many.
+        """
+        asked, needed = self._learnt.asked.tolist()
+        in_vain = asked - needed > self._extra * needed
+        doubt = 1 - 1 / (1 + self._extra)
+        self._chance_needed = 1 - doubt * (_NEARLY if in_vain else 1)
+        self._ahead = max(1, self._ahead // 2) if in_vain else min(self._owners, 2 * self._ahead)
 
-def _group_for(owner: int, groups: _Groups, borderline: Borderline, asked: _Asked) -> int:
-    """Return the lowest-numbered group all of whose members are similar to `owner`, or the next new one.
+    def ask_all(self) -> None:
+        """Compare all pairs in doubt at once."""
+        self.ask(*np.nonzero(np.triu(self._pairs.state == ASK, k=1)), settled=0)
 
-    Where comparisons run short, the group whose members are likeliest comes first instead; and a group with more
-    members to ask than are allowed is left out.
-    """
-    open_groups = groups.open_to(owner)
-    unsure = np.flatnonzero(asked.state[owner, :owner] == ASK)
-    unsure = unsure[open_groups[groups.labels[unsure]]]
-    certain = _first_without(unsure, groups, open_groups)
-    unsure = unsure[groups.labels[unsure] < certain]
-    ranks = borderline.rank[owner]
-    # The least likely member goes first: its "no" saves the questions to the others.
-    ordered = unsure[np.lexsort((ranks[unsure], groups.labels[unsure]))]
-    starts = np.flatnonzero(np.diff(groups.labels[ordered], prepend=-1)).tolist()
-    members = [ordered[start:stop].tolist() for start, stop in pairwise([*starts, len(ordered)])]
-    allowed, is_short = asked.allowed(owner)
-    if is_short and len(ordered) > allowed:
-        asked.went_without = True
-        members.sort(key=lambda some: -float(ranks[some].mean()))
-    until = asked.total + allowed
-    for some in members:
-        # Nobody comes after the last owner, and a group that says "no" early costs it less than its size.
-        asked_now = some if owner < borderline.owners - 1 else some[: asked.left]
-        if len(asked_now) > until - asked.total:
-            asked.went_without = True
-        elif all(asked.similar(member, owner) for member in asked_now):
-            if len(asked_now) == len(some):
-                return int(groups.labels[some[0]])
-            asked.went_without = True
-    return certain
+    def ask(self, first: Ints, second: Ints, *, settled: int = 0) -> npt.NDArray[np.bool_]:
+        """Compare some pairs and return who is similar."""
+        if not len(first):
+            return np.zeros(0, dtype=np.bool_)
+        similar = np.asarray(self._decide(first, second), dtype=np.bool_)
+        if similar.shape != first.shape:
+            raise ProtocolViolation(f"{len(first)} pairs have as many outcomes, got {similar.size}")
+        self._pairs.state[first, second] = self._pairs.state[second, first] = np.where(similar, TOLD_YES, TOLD_NO)
+        for side in (first, second):
+            self.per_owner += np.bincount(side, minlength=self._owners)
+        self.total += len(first)
+        self.affirmed += int(similar.sum())
+        self.waves += 1
+        if self._report is not None:
+            self._report(Progress(self.total, self._expected(settled), self.waves))
+        return similar
 
-
-def _first_without(unsure: npt.NDArray[np.int64], groups: _Groups, open_groups: npt.NDArray[np.bool_]) -> int:
-    """Return the first open group with nobody in `unsure`, or the next new one."""
-    questions = np.bincount(groups.labels[unsure], minlength=groups.count)
-    certain = np.flatnonzero(open_groups & (questions == 0))
-    return int(certain[0]) if len(certain) else groups.count
+    def _expected(self, settled: int) -> int:
+        """Return how many comparisons there will be: groups grow with the owners, and comparisons with both."""
+        if settled < 2 or self.is_capped:
+            return max(self.total, self.most)
+        by_now = int(self._learnt.asked[0]) * (self._owners / settled) ** 2
+        return max(self.total, min(self.most, int(by_now)))
 
 
 def _notes(borderline: Borderline, asked: _Asked) -> tuple[str, ...]:
     if not (unsure := borderline.asked):
         return ()
     compared = f"{asked.total:,} of {unsure:,} borderline pairs were compared"
-    if asked.went_without:
+    if asked.is_capped and asked.left == 0:
         return (f"{compared}; more were not allowed, so there are more groups than there would be",)
     return (f"{compared}; the others could not change the groups",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ import numpy.typing as npt
 from fedgroup.epsilon import NOTHING
 from fedgroup.errors import InvalidInput
 from fedgroup.messages import Grouping, NoisyAnswers, NoisyTotals, NoisyVectors, Partition
-from fedgroup.provider.borderline import ask_all, classify
+from fedgroup.provider.borderline import Borderline, ask_all, classify
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.grouping import partition_graph
 from fedgroup.provider.grouping.topcell import partition_by_cell
-from fedgroup.provider.lazy_grouping import group_lazily
+from fedgroup.provider.lazy_grouping import Decide, LazyGroups, Report, compare_all, group_lazily
 from fedgroup.provider.placing import likely_cells
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.provider.similarity import noisy_graph, smallest_kept_cell, top_cells
@@ -24,7 +25,9 @@ from fedgroup.secure.sign import Bits
 from fedgroup.secure.similarity import opened
 
 Cells = npt.NDArray[np.int64]
-Compare = Callable[[int, int], tuple[Bits, Bits]]
+Ints = npt.NDArray[np.int64]
+Compare = Callable[[Ints, Ints], tuple[Bits, Bits]]
+"""Both sides' shares of the bits of many pairs."""
 Join = Callable[[NoisyVectors, GroupingSettings], SimilarityGraph]
 
 CONFIDENTIAL = (
@@ -57,9 +60,19 @@ class Provider:
         )
 
     def group_compared(
-        self, vectors: NoisyVectors | None, settings: GroupingSettings, *, owners: int, compare: Compare, private: bool
+        self,
+        vectors: NoisyVectors | None,
+        settings: GroupingSettings,
+        *,
+        owners: int,
+        compare: Compare,
+        private: bool,
+        report: Report | None = None,
     ) -> Grouping:
-        """Return groups of owners of whom those in doubt were compared securely, one pair after the other.
+        """Return groups of owners of whom those in doubt were compared securely, many pairs at once.
+
+        Owners are placed in order, and pairs compared as that asks for them; other algorithms need every pair in doubt
+        compared, which then happens at once.
 
         Guarantee: inputs stay confidential; the provider learns the bits it asks for, which are not epsilon-DP.
         """
@@ -67,15 +80,13 @@ class Provider:
             doubts = ask_all(owners)
         else:
             doubts = classify(vectors, threshold=settings.threshold, lower=settings.lower, upper=settings.upper)
-        found = group_lazily(
-            doubts,
-            lambda i, j: bool(opened(*compare(i, j))[0]),
-            limits=settings.limits,
-            comparisons=settings.comparisons,
+        found = (_by_all_pairs if settings.needs_all_pairs else _in_order)(
+            doubts, settings, lambda first, second: opened(*compare(first, second)), report
         )
         revealed = found.revealed_per_owner
         told = {
             "comparisons": found.comparisons,
+            "waves": found.waves,
             "pairs": doubts.pairs,
             "lower": settings.lower,
             "upper": settings.upper,
@@ -111,6 +122,25 @@ class Provider:
             totals = {part: total + words[:, at] for at, (part, total) in enumerate(totals.items())}
             noises += masked.noises
         return NoisyTotals(totals, answers.scales, answers.continuous, noises=noises, heard=answers.heard)
+
+
+def _in_order(doubts: Borderline, settings: GroupingSettings, decide: Decide, report: Report | None) -> LazyGroups:
+    return group_lazily(
+        doubts,
+        decide,
+        limits=settings.limits,
+        comparisons=settings.comparisons,
+        extra=settings.extra_comparisons,
+        report=report,
+    )
+
+
+def _by_all_pairs(doubts: Borderline, settings: GroupingSettings, decide: Decide, report: Report | None) -> LazyGroups:
+    """Return the groups that an algorithm makes of the whole graph, all pairs in doubt compared (FG-Ex: cliques)."""
+    compared = compare_all(doubts, decide, report=report)
+    graph = SimilarityGraph.from_edges(doubts.owners, *np.nonzero(np.triu(compared.similar, k=1)))
+    grouped = partition_graph(graph, algorithm=settings.algorithm or "greedy", limits=settings.limits)
+    return replace(compared.groups, labels=grouped.partition.labels, notes=(*compared.groups.notes, *grouped.notes))
 
 
 def joined_here(vectors: NoisyVectors, settings: GroupingSettings) -> SimilarityGraph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from fedgroup.errors import InvalidInput
 from fedgroup.given import number, one_of, whole_number, written
 from fedgroup.provider.grouping.limits import Limits
+from fedgroup.provider.lazy_grouping import EXTRA
 from fedgroup.questions.graphs import ALGORITHMS, ESTIMATES, GRAPHS, LEFTOVERS, Graph
 
 
@@ -28,6 +30,7 @@ class GroupingSettings:
     lower: float | None = None
     upper: float | None = None
     comparisons: int | None = None
+    extra_comparisons: float = EXTRA
     device: str = "cpu"
 
     def __post_init__(self) -> None:
@@ -52,6 +55,13 @@ class GroupingSettings:
 
     def _become_numbers(self) -> None:
         """Make every number one of Python's own, which a plan's file can hold, or refuse it."""
+        if self.extra_comparisons != math.inf:
+            object.__setattr__(self, "extra_comparisons", number(self.extra_comparisons, name="extra_comparisons"))
+        if self.extra_comparisons < 0:
+            raise InvalidInput(
+                "extra_comparisons are a share of the needed ones, from 0 (one after the other) to infinity (all at "
+                f"once), got {written(self.extra_comparisons)}"
+            )
         for name in ("threshold", "false_cells", "misplaced", "lower", "upper"):
             value = getattr(self, name)
             if value is not None or name not in ("lower", "upper"):
@@ -62,8 +72,11 @@ class GroupingSettings:
 
     def _require_band(self) -> None:
         """Refuse what only compared graphs take, and limits out of order."""
-        if self.kind.compares and self.algorithm not in (None, "greedy"):
-            raise InvalidInput(f"the graph {self.graph} decides pairs as greedy asks for them; leave the algorithm out")
+        if self.comparisons is not None and self.needs_all_pairs:
+            raise InvalidInput(
+                f"the algorithm {self.algorithm} needs every pair in doubt compared; leave out the number of "
+                "comparisons, or the algorithm"
+            )
         if self.graph != "hybrid" and (self.lower, self.upper, self.comparisons) != (None, None, None):
             raise InvalidInput("lower, upper and comparisons belong to the graph hybrid")
         lower = self.threshold if self.lower is None else self.lower
@@ -85,6 +98,11 @@ class GroupingSettings:
 
         if not torch.cuda.is_available():
             raise InvalidInput("PyTorch finds no GPU here; use the device cpu")
+
+    @property
+    def needs_all_pairs(self) -> bool:
+        """Whether every pair in doubt is compared, not only those that placing owners in order asks for."""
+        return self.kind.compares and self.algorithm not in (None, "greedy")
 
     @property
     def kind(self) -> Graph:

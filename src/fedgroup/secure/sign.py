@@ -14,6 +14,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedgroup.secure.fused import evaluated, garbled
 from fedgroup.secure.inner_product import Ring
 from fedgroup.secure.permutation import Blocks, Permutation
 
@@ -38,8 +39,10 @@ def garble(
     offset = secret[0]
     mine = active_labels(seed, pairs)
     theirs = rows.reshape(pairs, RING_BITS, 2)
-    carry = mine[RING_BITS].copy()
     tables = np.empty((GATES, 2, pairs, 2), dtype=np.uint64)
+    if permutation.keys is not None:
+        return tables, garbled(x, mine, theirs, secret, tables, np.uint64(tweak), permutation.keys)
+    carry = mine[RING_BITS].copy()
     inputs = np.empty((4 * pairs, 2), dtype=np.uint64)
     for gate in range(GATES):
         _garbler_inputs(x, mine[gate], theirs, carry, offset, gate, inputs)
@@ -53,6 +56,8 @@ def evaluate(rows: Blocks, tables: Tables, *, seed: bytes, tweak: int, permutati
     pairs = tables.shape[2]
     mine = rows.reshape(pairs, RING_BITS, 2)
     theirs = active_labels(seed, pairs)
+    if permutation.keys is not None:
+        return evaluated(theirs, mine, tables, np.uint64(tweak), permutation.keys)
     carry = theirs[RING_BITS].copy()
     inputs = np.empty((2 * pairs, 2), dtype=np.uint64)
     for gate in range(GATES):

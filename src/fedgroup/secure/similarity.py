@@ -32,7 +32,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.secure.base_ot import POINT_BYTES, BaseReceiver, BaseSender, Entropy
-from fedgroup.secure.bitmatrix import packed
+from fedgroup.secure.bitmatrix import packed_bits
 from fedgroup.secure.comparison import SESSION_BYTES, Comparison, Counts
 from fedgroup.secure.extension import correction_bytes, padded_rows, receive_rows, secret_block, send_rows
 from fedgroup.secure.frames import MOST_PAYLOAD, Frame, FrameKey, Incoming, Outgoing
@@ -295,15 +295,17 @@ class SecondOwner(_Side):
 
     def _hide_counts(self, batch: int) -> bytes:
         place = self._places.batches[batch]
-        bits = _bits(self._counts[batch], self.comparison.width)
-        correction, self._product_rows[batch] = self._rows(bits, place.product_counter)
+        counts, width = self._counts[batch], self.comparison.width
+        correction, self._product_rows[batch] = self._rows(counts, width, place.product_counter)
         return self._outgoing.seal(_COUNTS, batch, correction)
 
-    def _rows(self, bits: Bits, counter: int) -> tuple[bytes, Blocks]:
+    def _rows(self, values: Ring, width: int, counter: int) -> tuple[bytes, Blocks]:
+        """Return what hides the lowest `width` bits of all values, and the rows that go with them."""
         assert self._leaves is not None  # noqa: S101  set up before any batch is hidden
-        choices = packed(bits, padded_rows(bits.size) // 64)
+        bits = values.size * width
+        choices = packed_bits(values, width, padded_rows(bits) // 64)
         correction, rows = receive_rows(self._leaves, choices, counter=counter, permutation=self._pi)
-        return correction, rows[: bits.size]
+        return correction, rows[:bits]
 
     def _hide_shares(self, frame: Frame) -> bytes:
         place = self._places.batches[frame.batch]
@@ -318,7 +320,7 @@ class SecondOwner(_Side):
             permutation=self._pi,
         )
         excess = share - self.comparison.limits(counts) - np.uint32(1)
-        correction, self._share_rows[frame.batch] = self._rows(_bits(excess, RING_BITS), place.share_counter)
+        correction, self._share_rows[frame.batch] = self._rows(excess, RING_BITS, place.share_counter)
         return self._outgoing.seal(_SHARES, frame.batch, correction)
 
     def _evaluate(self, frame: Frame) -> list[bytes]:
@@ -333,11 +335,6 @@ class SecondOwner(_Side):
             permutation=self._pi,
         )
         return []
-
-
-def _bits(values: Ring, width: int) -> Bits:
-    """Return the lowest `width` bits of every value, lowest first."""
-    return (values[..., None] >> np.arange(width, dtype=np.uint32) & np.uint32(1)).astype(np.uint8)
 
 
 def _require_size(frame: Frame, size: int) -> None:

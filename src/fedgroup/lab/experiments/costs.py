@@ -24,7 +24,7 @@ MASKING_ROUNDS = 2
 class Cost:
     """Bytes that an owner sends on average, and rounds, for the set-up and for a question.
 
-    A round is a message to owners and their replies; a comparison counts one for each of its frames.
+    A round is a message to owners and their replies; a wave of comparisons counts one for each frame of a pair.
     """
 
     setup_bytes: float
@@ -42,7 +42,11 @@ class ComparisonBytes:
 
 
 def cost_of(method: Contender, plan: Plan | None, *, owners: int, cells: int) -> Cost:
-    """Return what a method costs; live, every two owners that are compared open a session of their own."""
+    """Return what a method costs; live, every two owners that are compared open a session of their own.
+
+    Pairs are compared in waves, and all of a wave take the rounds of one. Sessions are opened along with the first wave
+    that needs them, so their rounds are counted once.
+    """
     is_masked = method.asking.get("in_group") == "masked" or "method" in method.asking
     some_masked = is_masked or (plan is not None and bool(plan.partition.is_masked.any()))
     setup_bytes, setup_rounds = (0.0, 0) if plan is None else (float(CELL_BYTES * cells), 1)
@@ -51,7 +55,7 @@ def cost_of(method: Contender, plan: Plan | None, *, owners: int, cells: int) ->
     if plan is not None and (comparisons := plan.settings.get("comparisons")):
         sent = comparison_bytes(cells)
         setup_bytes += comparisons * (sent.session + sent.pair) / owners
-        setup_rounds += comparisons * (SESSION_ROUNDS + COMPARISON_ROUNDS)
+        setup_rounds += SESSION_ROUNDS + plan.settings["waves"] * COMPARISON_ROUNDS
     return Cost(setup_bytes, setup_rounds, max(WORD_BYTES), 2 if plan is not None or some_masked else 1)
 
 

@@ -91,6 +91,7 @@ def compared_plan(
         "threshold": trial.threshold,
         "comparisons": found.comparisons,
         "borderline": found.in_doubt,
+        "waves": found.waves,
         "grid": f"{grid.columns}x{grid.rows}",
         "domain": list(federation.public_map.domain.sides),
         "lonlat": federation.public_map.lonlat,

@@ -1,0 +1,176 @@
+"""Comparing live owners, many pairs at once: the provider carries sealed frames, and learns one bit a pair.
+
+All comparisons of a wave go step by step together: an owner gets the frames of all its comparisons in one message, and
+its reply holds those for all the others. So a wave takes as many rounds as one comparison does, seven at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedgroup.live.desk import Desk
+from fedgroup.messages.asked import Relay, RelayMany
+from fedgroup.messages.limits import MOST_RELAYS
+from fedgroup.messages.said import RelayedMany
+from fedgroup.provider.lazy_grouping import Progress
+from fedgroup.secure.sign import Bits
+
+log = logging.getLogger("fedgroup.provider")
+
+Ints = npt.NDArray[np.int64]
+
+_MOST_STEPS = 16
+"""A comparison takes seven; a side that sends more is not followed for ever."""
+_MOST_BYTES = 1 << 18
+"""The frames of a message, but for the first of them."""
+_SECONDS_EACH = 0.05
+"""So much longer is waited for each frame of a step: owners may share a processor."""
+_TRIES = 2
+"""How often a step is said to an owner that stays silent: it may have been lost, or the reply."""
+
+
+@dataclass(eq=False)
+class _Pair:
+    """Two owners that are being compared."""
+
+    first: str
+    second: str
+    shares: dict[str, int]
+
+    def other(self, owner: str) -> str:
+        return self.second if owner == self.first else self.first
+
+
+class LiveComparing:
+    """Compares owners two by two over one grid. Owners that will not be compared, or fall silent, are a "no"."""
+
+    def __init__(self, desk: Desk, *, grid: tuple[int, int], threshold: float, seconds: float) -> None:
+        self._desk = desk
+        self._grid = grid
+        self._threshold = threshold
+        self._seconds = seconds
+        self.refused: set[str] = set()
+        self.rounds = 0
+
+    def from_thread(self, names: Sequence[str]) -> Callable[[Ints, Ints], tuple[Bits, Bits]]:
+        """Return the comparison of many pairs for code that runs in a thread beside this event loop."""
+        loop = asyncio.get_running_loop()
+
+        def compare(first: Ints, second: Ints) -> tuple[Bits, Bits]:
+            pairs = [(names[i], names[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+            return asyncio.run_coroutine_threadsafe(self.shares(pairs), loop).result()
+
+        return compare
+
+    def report(self, far: Progress) -> None:
+        """Tell how far a grouping is."""
+        told = {"compared": far.compared, "expected": far.expected, "waves": far.waves, "rounds": self.rounds}
+        log.info("comparing owners", extra=told)
+
+    async def shares(self, pairs: Sequence[tuple[str, str]]) -> tuple[Bits, Bits]:
+        """Return both sides' shares of the bits of all pairs."""
+        under_way = {
+            secrets.token_bytes(16): _Pair(first, second, {})
+            for first, second in pairs
+            if self.refused.isdisjoint((first, second))
+        }
+        found = {(pair.first, pair.second): pair for pair in under_way.values()}
+        frames = [(owner, session, b"") for session, pair in under_way.items() for owner in (pair.first, pair.second)]
+        for _ in range(_MOST_STEPS):
+            if not frames:
+                break
+            frames = await self._step(frames, under_way)
+        shares = np.zeros((2, len(pairs)), dtype=np.uint8)
+        for at, (first, second) in enumerate(pairs):
+            pair = found.get((first, second))
+            if pair is not None and len(pair.shares) == 2:
+                shares[:, at] = pair.shares[first], pair.shares[second]
+        return shares[0], shares[1]
+
+    async def _step(
+        self, frames: list[tuple[str, bytes, bytes]], under_way: dict[bytes, _Pair]
+    ) -> list[tuple[str, bytes, bytes]]:
+        """Send every owner its frames, and return those that follow from them."""
+        to_owner: dict[str, list[Relay]] = {}
+        for owner, session, frame in frames:
+            to_owner.setdefault(owner, []).append(self._relay(owner, session, under_way[session], frame))
+        self.rounds += 1
+        replies = await asyncio.gather(
+            *(
+                self._said(dict(some))
+                for some in _rounds_of({owner: _messages(each) for owner, each in to_owner.items()})
+            )
+        )
+        following: list[tuple[str, bytes, bytes]] = []
+        for owner, reply in (one for some in replies for one in some):
+            following += self._taken(owner, reply, under_way)
+        return [one for one in following if one[1] in under_way and one[0] not in self.refused]
+
+    def _relay(self, owner: str, session: bytes, pair: _Pair, frame: bytes) -> Relay:
+        certificate = self._desk.certificates.get(pair.other(owner), b"")
+        return Relay(session, certificate, *self._grid, self._threshold, owner == pair.first, frame, self._desk.agreed)
+
+    async def _said(self, relays: dict[str, list[Relay]]) -> list[tuple[str, RelayedMany]]:
+        """Return what each owner says to its message; who stays silent is asked for the same step again."""
+        step = secrets.token_bytes(16)
+        waiting: dict[str, Any] = {
+            owner: RelayMany(step, some, self._desk.agreed)
+            for owner, some in relays.items()
+            if owner not in self.refused
+        }
+        asked, said = set(waiting), dict[str, RelayedMany]()
+        seconds = self._seconds + _SECONDS_EACH * sum(map(len, relays.values()))
+        for _ in range(_TRIES):
+            replies = await self._desk.ask(step, waiting, (RelayedMany,), seconds=seconds, patient=True)
+            said |= replies.said
+            waiting = {owner: each for owner, each in waiting.items() if owner in replies.silent}
+            if not waiting:
+                break
+        self.refused |= asked - set(said)
+        return list(said.items())
+
+    def _taken(
+        self, owner: str, reply: RelayedMany, under_way: dict[bytes, _Pair]
+    ) -> Iterator[tuple[str, bytes, bytes]]:
+        """Take shares, end what was refused, and yield the frames for the other sides."""
+        for refusal in reply.refused:
+            ended = under_way.get(refusal.about)
+            if ended is not None and owner in (ended.first, ended.second):
+                del under_way[refusal.about]
+                if refusal.reason == "budget":
+                    self.refused.add(owner)  # its comparisons of this epoch are made
+        for relayed in reply.relayed:
+            pair = under_way.get(relayed.session)
+            if pair is None or owner not in (pair.first, pair.second):
+                continue
+            if relayed.share is not None:
+                pair.shares[owner] = relayed.share
+            for frame in relayed.frames:
+                yield pair.other(owner), relayed.session, frame
+
+
+def _messages(relays: list[Relay]) -> list[list[Relay]]:
+    """Return frames as messages, in their order and none too long."""
+    messages: list[list[Relay]] = [[]]
+    size = 0
+    for relay in relays:
+        size += len(relay.frame) + len(relay.other)
+        if messages[-1] and (size > _MOST_BYTES or len(messages[-1]) == MOST_RELAYS):
+            messages.append([])
+            size = len(relay.frame) + len(relay.other)
+        messages[-1].append(relay)
+    return messages
+
+
+def _rounds_of(messages: dict[str, list[list[Relay]]]) -> Iterator[list[tuple[str, list[Relay]]]]:
+    """Yield the first message of every owner, then the second of those that have one, and so on."""
+    for number in range(max(map(len, messages.values()), default=0)):
+        yield [(owner, each[number]) for owner, each in messages.items() if number < len(each)]
