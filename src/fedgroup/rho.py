@@ -5,12 +5,15 @@ What a rho promises, and what epsilon it comes to, is in `fedgroup.privacy.zcdp`
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
+from fedgroup.epsilon import LARGEST as LARGEST_EPSILON
+from fedgroup.epsilon import NANO, Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.given import written
 
@@ -43,6 +46,19 @@ class Rho:
                 f"{name} must be at least 1e-12, the smallest amount that can be charged, got {written(value)}"
             )
         return cls(_whole(decimal, PICO, ROUND_CEILING))
+
+    @classmethod
+    def of_pure(cls, epsilon: Epsilon) -> Rho:
+        """Return epsilon^2 / 2, rounded up: what an epsilon-differentially private release costs (Bun, Steinke 2016)."""
+        pico = -(-(epsilon.nano**2) * PICO // (2 * NANO**2))
+        if pico > LARGEST * PICO:
+            raise InvalidInput(f"epsilon {epsilon} is more than concentrated accounting can count; take 1,414 at most")
+        return cls(pico)
+
+    @property
+    def pure(self) -> Epsilon:
+        """The largest epsilon of a pure release that costs no more."""
+        return Epsilon(min(math.isqrt(self.pico * 2 * NANO**2 // PICO), LARGEST_EPSILON * NANO))
 
     @property
     def exact(self) -> Fraction:

@@ -8,7 +8,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.privacy.zcdp import epsilon_of, rho_of_pure, rho_within
+from fedgroup.privacy.zcdp import epsilon_of, rho_within
 from fedgroup.rho import Delta, Rho
 
 DELTA = Delta.of("1e-6")
@@ -45,4 +45,4 @@ def test_pure_releases_are_stated_no_better_than_they_are(releases: int) -> None
     each = Epsilon.of(0.02)
     loss = pld.from_laplace_mechanism(1 / float(each), pessimistic_estimate=False, value_discretization_interval=1e-3)
     exact = float(loss.self_compose(releases).get_epsilon_for_delta(float(DELTA)))
-    assert float(epsilon_of(rho_of_pure(each) * releases, DELTA)) >= exact
+    assert float(epsilon_of(Rho.of_pure(each) * releases, DELTA)) >= exact

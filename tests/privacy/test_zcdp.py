@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.privacy.zcdp import epsilon_of, pure_within, rho_of_pure, rho_within
+from fedgroup.privacy.zcdp import epsilon_of, rho_within
 from fedgroup.rho import Delta, Rho
 
 DELTAS = st.integers(1, 10**18 // 2).map(Delta)
@@ -57,19 +57,19 @@ def test_a_cap_is_the_largest_rho_that_stays_within_it(epsilon: Epsilon, delta: 
 
 @given(st.integers(1, 10**12).map(Epsilon))
 def test_a_pure_release_costs_half_its_square_rounded_up(epsilon: Epsilon) -> None:
-    assert 0 <= rho_of_pure(epsilon).exact - epsilon.exact**2 / 2 < Fraction(1, 10**12)
+    assert 0 <= Rho.of_pure(epsilon).exact - epsilon.exact**2 / 2 < Fraction(1, 10**12)
 
 
 @given(st.integers(0, 10**15).map(Rho))
 def test_the_largest_pure_release_that_fits_fits_and_the_next_does_not(rho: Rho) -> None:
-    fitting = pure_within(rho)
-    assert rho_of_pure(fitting) <= rho < rho_of_pure(Epsilon(fitting.nano + 1))
+    fitting = rho.pure
+    assert Rho.of_pure(fitting) <= rho < Rho.of_pure(Epsilon(fitting.nano + 1))
 
 
 @given(st.lists(st.integers(1, 10**9).map(Epsilon), min_size=1, max_size=20), DELTAS)
 def test_pure_releases_cost_no_less_together_than_apart(releases: list[Epsilon], delta: Delta) -> None:
-    together = sum(rho_of_pure(each).pico for each in releases)
-    assert epsilon_of(Rho(together), delta) >= epsilon_of(rho_of_pure(max(releases)), delta)
+    together = sum(Rho.of_pure(each).pico for each in releases)
+    assert epsilon_of(Rho(together), delta) >= epsilon_of(Rho.of_pure(max(releases)), delta)
 
 
 def test_the_figures_of_the_documents() -> None:
@@ -82,4 +82,4 @@ def test_the_figures_of_the_documents() -> None:
 def test_nothing_spent_is_nothing_stated_and_too_much_is_refused() -> None:
     assert epsilon_of(Rho(0), MICRO) == Epsilon(0)
     with pytest.raises(InvalidInput, match="more than concentrated accounting can count"):
-        rho_of_pure(Epsilon.of(1_500))
+        Rho.of_pure(Epsilon.of(1_500))

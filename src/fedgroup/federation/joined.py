@@ -30,7 +30,7 @@ from fedgroup.messages import NoisyAnswers
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
-from fedgroup.privacy.budget import Charge, Ledger, evaluation_of, left_of
+from fedgroup.privacy.budget import Charge, Ledger, evaluation_of
 from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
@@ -144,7 +144,7 @@ class Federation:
     def left(self) -> float | None:
         """What every owner can still spend; None when nothing is capped."""
         self._require_open()
-        left = left_of(self.ledger.cap, self.ledger.spent())
+        left = self.ledger.left()
         return None if left is None else float(left)
 
     def __repr__(self) -> str:
@@ -301,7 +301,7 @@ class Federation:
             )
         repeat = details.get("repeat", 1)
         cost = self.ledger.price(self._charges(query, how, repeat))
-        left = left_of(self.ledger.cap, self.ledger.spent())
+        left = self.ledger.left()
         return user.expectation(
             query,
             scales=scales_of(query, self.protection),

@@ -16,24 +16,10 @@ from decimal import ROUND_CEILING, Context, Decimal
 from functools import lru_cache
 
 from fedgroup.epsilon import LARGEST, NANO, NOTHING, Epsilon
-from fedgroup.errors import InvalidInput
 from fedgroup.rho import ATTO, PICO, Delta, Rho
 from fedgroup.rho import LARGEST as LARGEST_RHO
 
 _UP = Context(prec=60, rounding=ROUND_CEILING)
-
-
-def rho_of_pure(epsilon: Epsilon) -> Rho:
-    """Return epsilon^2 / 2, rounded up: what an epsilon-differentially private release costs (Bun, Steinke 2016)."""
-    pico = -(-(epsilon.nano**2) * PICO // (2 * NANO**2))
-    if pico > LARGEST_RHO * PICO:
-        raise InvalidInput(f"epsilon {epsilon} is more than concentrated accounting can count; take 1,414 at most")
-    return Rho(pico)
-
-
-def pure_within(rho: Rho) -> Epsilon:
-    """Return the largest epsilon of a pure release that costs no more than `rho`."""
-    return Epsilon(min(math.isqrt(rho.pico * 2 * NANO**2 // PICO), LARGEST * NANO))
 
 
 @lru_cache(maxsize=4096)
