@@ -49,7 +49,7 @@ class Rho:
 
     @classmethod
     def of_pure(cls, epsilon: Epsilon) -> Rho:
-        """Return epsilon^2 / 2, rounded up: what an epsilon-differentially private release costs (Bun, Steinke 2016)."""
+        """Return epsilon^2 / 2, rounded up: what an epsilon-DP release costs (Bun, Steinke 2016)."""
         pico = -(-(epsilon.nano**2) * PICO // (2 * NANO**2))
         if pico > LARGEST * PICO:
             raise InvalidInput(f"epsilon {epsilon} is more than concentrated accounting can count; take 1,414 at most")

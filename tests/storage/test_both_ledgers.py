@@ -327,7 +327,7 @@ def test_what_was_spent_is_carried_over_and_nothing_is_reset(charges, in_file) -
         ledger = SQLiteLedger(Path(folder) / "ledger.db") if in_file else MemoryLedger()
         for nano, owners in charges:
             ledger.charge([query(nano, owners=owners)])
-        spent = {name: 0 for name in "abcd"}
+        spent = dict.fromkeys("abcd", 0)
         for nano, owners in charges:
             for name in spent if owners is None else owners:
                 spent[name] += nano

@@ -20,6 +20,7 @@ from fedgroup.federation.opening import (
     opened_ledger,
     require_noise,
     require_one_reading,
+    set_terms,
     unpacked,
 )
 from fedgroup.federation.planning import Folder, Planner, owner_limits_of
@@ -30,6 +31,7 @@ from fedgroup.messages import NoisyAnswers
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
+from fedgroup.privacy.accounting import Accounting
 from fedgroup.privacy.budget import Charge, Ledger, evaluation_of
 from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from fedgroup.privacy.release import scales_of
@@ -38,12 +40,14 @@ from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.answers import Answer, Expectation, again, answer_facts
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.said import places_said
+from fedgroup.questions.said import places_said, some_price
 from fedgroup.questions.sameness import same_question
 from fedgroup.questions.words import question
+from fedgroup.rho import Rho
 from fedgroup.space import Box, Grid, PublicMap
 from fedgroup.space.shapes import as_range, as_ranges
 from fedgroup.user import role as user
+from fedgroup.user.pricing import Noises, cheapest, error_said, price_facts
 
 
 class Federation:
@@ -52,7 +56,9 @@ class Federation:
     The protected `unit` is a record, a subject (a car, a person: the column `subject`) or a whole owner; of a subject
     or an owner at most `max_records` count, and a subject is one of the people in at most `max_bins` bins of a map.
 
-    `budget` caps what every owner may spend in all; without it nothing is capped. `ledger` is a file to keep the
+    `budget` caps what every owner may spend in all; without it nothing is capped. With `accounting="zcdp"` and a
+    `delta` it caps the epsilon that holds with that delta, of all answers together, which then may have a rho for a
+    price: many answers are sharper so. A ledger counts one way for its life. `ledger` is a file to keep the
     spending in, or a ledger; what it allows is raised only with `raise_budget`. `seed`, `evaluation` and noise that is
     not private are for evaluation only: every answer then says that it is not private, and exact answers, true values
     and exact graphs can be had; each of them leaves a line in the ledger.
@@ -66,6 +72,8 @@ class Federation:
         budget: float | None = None,
         raise_budget: bool = False,
         ledger: SomeLedger | None = None,
+        accounting: str | None = None,
+        delta: float | None = None,
         lonlat: bool | None = None,
         neighbours: Neighbours = "add-remove",
         unit: Unit = "record",
@@ -80,6 +88,7 @@ class Federation:
         require_noise(seed, noise, evaluation=evaluation)
         require_one_reading(records, lonlat)
         cap = None if budget is None else Epsilon.of(budget, name="budget")
+        counted = None if (accounting, delta) == (None, None) else Accounting.of(accounting or "pure", delta)
         self.public_map = PublicMap(agreed, records.lonlat if lonlat is None else lonlat)
         self.protection = Protection(neighbours, unit, max_records, max_bins, subjects=records.subject is not None)
         self.private = not evaluation and seed is None and (noise is None or noise.private)
@@ -112,12 +121,7 @@ class Federation:
             raising=raise_budget,
         )
         self._closed = False
-        if cap is not None:
-            try:
-                opened.set_cap(cap, raising=raise_budget)
-            except BaseException:
-                opened.close()
-                raise
+        set_terms(opened, cap, counted, agreed=raise_budget)
 
     def __enter__(self) -> Self:
         return self
@@ -136,15 +140,22 @@ class Federation:
 
     @property
     def spent(self) -> float:
-        """What the owner that spent most has spent."""
+        """What the owner that spent most has spent: with concentrated accounting, the epsilon that holds with delta."""
         self._require_open()
         return float(self.ledger.spent())
 
     @property
     def left(self) -> float | None:
-        """What every owner can still spend; None when nothing is capped."""
+        """What every owner can still spend on one answer for an epsilon; None when nothing is capped."""
         self._require_open()
         left = self.ledger.left()
+        return None if left is None else float(left)
+
+    @property
+    def left_rho(self) -> float | None:
+        """What every owner can still spend in rho; None when nothing is capped, or epsilon is counted."""
+        self._require_open()
+        left = self.ledger.left_rho()
         return None if left is None else float(left)
 
     def __repr__(self) -> str:
@@ -161,6 +172,7 @@ class Federation:
         self,
         *,
         epsilon: float | Epsilon | None = None,
+        rho: float | Rho | None = None,
         grid: tuple[int, int] | Grid = (10, 10),
         threshold: float = 0.5,
         graph: str = "topcell",
@@ -181,7 +193,8 @@ class Federation:
     ) -> Plan:
         """Return a plan that puts similar owners into groups; an executor's workers find who is similar, in `shared`.
 
-        It costs `epsilon`; the graph `exact` costs nothing and is not private, the graph `secure` costs nothing and
+        It costs `epsilon`, or of a `rho` the largest epsilon that costs no more;
+        the graph `exact` costs nothing and is not private, the graph `secure` costs nothing and
         reveals one bit per pair that is compared, `hybrid` does both: a plan's guarantee says what it is worth.
         """
         self._require_open()
@@ -200,7 +213,8 @@ class Federation:
             comparisons=comparisons,
             device=device,
         )
-        return self._planner.plan(settings, grid, epsilon, executor=executor, shared=shared)
+        price = epsilon if rho is None else some_price(epsilon, rho)
+        return self._planner.plan(settings, grid, price, executor=executor, shared=shared)
 
     def judge(self, plan: Plan, *, threshold: float) -> dict[str, float]:
         """Return the shares of falsely joined pairs and misplaced owners, judged by exact records: not private."""
@@ -305,11 +319,11 @@ class Federation:
         return user.expectation(
             query,
             scales=scales_of(query, self.protection),
-            method=how.facts(),
+            method=how.facts() | self._price_facts(query, how, repeat),
             charge=cost,
             left=left,
             continuous=self._noise.continuous,
-            epsilon=float(query.epsilon * repeat),
+            shared=how.shared,
             private=self.private and how.private and repeat == 1,
             notes=self._notes(query, how),
         )
@@ -324,8 +338,18 @@ class Federation:
         query = range_query(
             kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.public_map
         )
+        return self._priced(query, how, details), how, details
+
+    def _priced(self, query: RangeQuery, how: ChosenMethod, details: Details) -> RangeQuery:
+        """Return a question with its price; one that can be counted, about records that are here."""
         self._require_uncut(query)
-        return query, how, details
+        accounting, error = self.ledger.accounting, details.get("error")
+        if error is not None and how.name != "exact":
+            noises = Noises(how.noises, how.shared)
+            limits: dict[str, Any] = {"protection": self.protection, "accounting": accounting, "cap": self.ledger.cap}
+            query = cheapest(query, error_said(error), noises, **limits)
+        accounting.units_of(query.epsilon, query.rho)
+        return query
 
     def _require_uncut(self, query: RangeQuery) -> None:
         """Refuse people where records were left out before: an owner may be where its first records are not."""
@@ -346,8 +370,7 @@ class Federation:
         query = range_query(
             kind, places, epsilon=epsilon, details=said, records=self._records, public_map=self.public_map
         )
-        self._require_uncut(query)
-        return query, how, said
+        return self._priced(query, how, said), how, said
 
     def _stored_or_new_map(self, query: RangeQuery, how: ChosenMethod, details: Details) -> PrivateMap:
         key = f"map {self._key(query, how)}"
@@ -369,7 +392,7 @@ class Federation:
 
         self.ledger.charge([evaluation_of(f"{question(query)}, the true values")])
         totals = exact_totals(self._records, query, self.public_map, self.protection)
-        told = self._told(query, how, None, NOTHING) | {"private": False, "epsilon": 0.0}
+        told = self._told(query, how, None, NOTHING) | {"private": False}
         return user.map_answer(query, totals, public_map=self.public_map, **told)
 
     def _told(
@@ -378,10 +401,9 @@ class Federation:
         """Return what is told with an answer to a question that was asked once."""
         heard = how.partition.owners if answers is None else answers.heard
         return {
-            "method": how.facts(),
+            "method": how.facts() | self._price_facts(query, how, 1),
             "charged": float(cost),
             "notes": self._notes(query, how),
-            "epsilon": float(query.epsilon),
             "heard": heard,
             "missing": how.partition.owners - heard,
             "private": self.private and how.private,
@@ -416,10 +438,9 @@ class Federation:
         return user.answer(
             query,
             [self._provider.combine(answer) for answer in answers],
-            method=how.facts(),
+            method=how.facts() | self._price_facts(query, how, repeat),
             charged=float(cost),
             notes=self._notes(query, how),
-            epsilon=float(query.epsilon * repeat),
             heard=answers[0].heard,
             missing=how.partition.owners - answers[0].heard,
             private=self.private and how.private and repeat == 1,
@@ -441,6 +462,9 @@ class Federation:
 
     def _charges(self, query: RangeQuery, how: ChosenMethod, times: int) -> Sequence[Charge]:
         return charges_of(query, how, times=times, protection=self.protection)
+
+    def _price_facts(self, query: RangeQuery, how: ChosenMethod, times: int) -> dict[str, Any]:
+        return price_facts(query, self.ledger.accounting, times=times, delta=how.delta)
 
     def _notes(self, query: RangeQuery, how: ChosenMethod) -> tuple[str, ...]:
         return notes_of(query, how, records=self._records, protection=self.protection)

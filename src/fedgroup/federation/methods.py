@@ -85,6 +85,16 @@ class ChosenMethod:
         masked = self.terms.masked
         return self.partition.groups if masked is None else self.partition.groups - masked.groups + masked.noises
 
+    @property
+    def shared(self) -> float:
+        """How many of the noises come in shares, from masked groups."""
+        return 0.0 if self.terms.masked is None else self.terms.masked.noises
+
+    @property
+    def delta(self) -> float:
+        """The chance that a mask graph fails."""
+        return 0.0 if self.terms.masked is None else self.terms.masked.delta
+
     def facts(self) -> dict[str, Any]:
         """Return what answers and expectations tell of their method."""
         return {
@@ -94,7 +104,7 @@ class ChosenMethod:
             "groups": self.partition.groups,
             "noises": 0 if self.name == "exact" else self.noises,
             "owners": self.partition.owners,
-            "delta": 0.0 if self.terms.masked is None else self.terms.masked.delta,
+            "delta": self.delta,
         }
 
     @property

@@ -28,7 +28,8 @@ CLIPPED = "values are cut to the clip range and rounded to the resolution; the i
 def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: Protection) -> Sequence[Charge]:
     """Return the price of a question, and that of its plan's setup, which a ledger takes once."""
     text = f"{question(query)}, {how.told}" + ("" if times == 1 else f", {times} times")
-    asked = Charge(query.epsilon * times, "query", text, protection=str(protection))
+    rho = None if query.rho is None else query.rho * times
+    asked = Charge(query.epsilon * times, "query", text, protection=str(protection), rho=rho)
     plan = how.plan
     if plan is None or plan.grouping.epsilon == NOTHING:
         return [asked]

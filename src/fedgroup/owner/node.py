@@ -59,11 +59,11 @@ from fedgroup.owner.rounds import (
 )
 from fedgroup.owner.together import Answering, Begin, Earlier, Keep, answered, answered_together
 from fedgroup.privacy.budget import Charge
+from fedgroup.privacy.concentrated import require_noise
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import disclose_to_leader, release_vectors, scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.privacy.shares import require_shareable
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.words import question, round_name
 from fedgroup.space import PublicMap
@@ -311,7 +311,7 @@ class OwnerNode:
         if group.mode == "masked":
             group.terms.require_enough(len(group.members))
             for scale in scales_of(query, self._protection).values():
-                require_shareable(scale, group.terms.parts)
+                require_noise(scale, shared=True)
             return self._ready(this, "masked")
         return self._disclose(this)
 
@@ -449,7 +449,8 @@ class OwnerNode:
 
     def _charge(self, ask: Ask, query: RangeQuery, how: str) -> Charge:
         by = f", asked by {ask.by}" if ask.by else ""
-        return Charge(query.epsilon, "query", f"{question(query)}, {how}{by}", protection=str(self._protection))
+        text, protected = f"{question(query)}, {how}{by}", str(self._protection)
+        return Charge(query.epsilon, "query", text, protection=protected, rho=query.rho)
 
     def _said(self, message: Any) -> Letters:
         return [(PROVIDER, self._encode(message))]

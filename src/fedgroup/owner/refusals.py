@@ -6,7 +6,7 @@ from fedgroup.errors import BudgetExhausted, LedgerUnavailable, ProtocolViolatio
 from fedgroup.messages.limits import MOST_NAME
 from fedgroup.messages.live import ToOwner
 from fedgroup.owner.node_parts import OwnersSilo
-from fedgroup.privacy.laplace import require_drawable
+from fedgroup.privacy.concentrated import require_noise
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
@@ -28,7 +28,7 @@ def require_answerable(query: RangeQuery, silo: OwnersSilo, *, public_map: Publi
     if query.by is not None and query.by.attribute not in (silo.texts if query.by.of_texts else silo.attributes):
         raise Unknown("attribute")
     for scale in scales_of(query, protection).values():
-        require_drawable(scale)
+        require_noise(scale, shared=False)
 
 
 def about(message: ToOwner) -> bytes:

@@ -145,6 +145,11 @@ class Spending:
         """What that comes to."""
         return self.accounting.stated(self.units)
 
+    @property
+    def price(self) -> Epsilon:
+        """The epsilon of one pure release that counts as much: prices are told so, and what is left too."""
+        return self.accounting.largest(self.units)
+
     def units_left(self, cap: Epsilon | None) -> int | None:
         """Return what is left under the cap; None when nothing is capped."""
         return None if cap is None else max(0, self.accounting.units_within(cap) - self.units)

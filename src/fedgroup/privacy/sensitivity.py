@@ -35,8 +35,8 @@ class Protection:
     counts in as one of the people there. With `subjects` owners' tables say which of their records are of one subject,
     such as a car; without, an owner is its own and only subject.
 
-    Guarantee: the sensitivities below bound the L1 distance, and the squared L2 distance, of the exact results of any two
-               neighbours.
+    Guarantee: the sensitivities below bound the L1 distance, and the squared L2 distance, of the exact results of any
+               two neighbours.
     Proof:     docs/guarantees.md#sensitivity
     """
 

@@ -88,9 +88,9 @@ class MemoryLedger:
             for charge in due:
                 if charge.plan is not None:
                     self._plans[charge.plan] = max(self._plans.get(charge.plan, _UNPAID), charge.epsilon.nano)
-            at = {"at": self.now(), "epoch": self.epoch}
-            self._entries += [entry_of(charge, **at, accounting=self._accounting) for charge in due]
-            return added.most
+            at, epoch, counted = self.now(), self.epoch, self._accounting
+            self._entries += [entry_of(charge, at=at, epoch=epoch, accounting=counted) for charge in due]
+            return added.price
 
     def reserve_comparisons(self, wanted: Comparing) -> int:
         """Record that a plan may compare owners, and return how often; refuse what the epoch does not allow."""
@@ -109,7 +109,7 @@ class MemoryLedger:
     def price(self, charges: Sequence[Charge]) -> Epsilon:
         """Return what one owner would pay at most for `charges`, without recording them."""
         with self._lock:
-            return settle(self._due(charges), cap=None, before=Spending(accounting=self._accounting)).most
+            return settle(self._due(charges), cap=None, before=Spending(accounting=self._accounting)).price
 
     def _require_own_process(self) -> None:
         """Refuse to spend in a forked process, which has a copy of the balances: both could spend what is left."""

@@ -191,7 +191,7 @@ class SQLiteLedger(SQLiteFile):
     def price(self, charges: Sequence[Charge]) -> Epsilon:
         """Return what one owner would pay at most for `charges`, without recording them."""
         with self._reading() as connection:
-            return settle(self._due(connection, charges), cap=None, before=Spending(accounting=self.accounting)).most
+            return settle(self._due(connection, charges), cap=None, before=Spending(accounting=self.accounting)).price
 
     def spent(self) -> Epsilon:
         """Return what the owner that spent most has spent in this epoch."""
@@ -236,7 +236,7 @@ class SQLiteLedger(SQLiteFile):
     # --- inside a transaction -----------------------------------------------------------------------------------
 
     def _charge(self, connection: sqlite3.Connection, charges: Sequence[Charge]) -> Epsilon:
-        return self._write(connection, charges, self._standing(connection)).most
+        return self._write(connection, charges, self._standing(connection)).price
 
     def _write(self, connection: sqlite3.Connection, charges: Sequence[Charge], standing: Standing) -> Spending:
         require_one_protection(standing.protection, charges)
@@ -327,9 +327,7 @@ def _carry_over(connection: sqlite3.Connection, accounting: Accounting) -> None:
     connection.execute(f"PRAGMA user_version = {_CONCENTRATED_VERSION}")
 
 
-def _write_line(
-    connection: sqlite3.Connection, row: tuple[Any, ...], accounting: Accounting, charge: Charge
-) -> None:
+def _write_line(connection: sqlite3.Connection, row: tuple[Any, ...], accounting: Accounting, charge: Charge) -> None:
     if accounting == PURE:
         connection.execute(_NEW_ENTRY, row)
     else:
