@@ -24,8 +24,10 @@ from fedgroup.questions.said import (
     require_known,
     said_places,
     said_range,
+    some_price,
 )
 from fedgroup.questions.said_maps import map_said
+from fedgroup.rho import Rho
 from fedgroup.service.problems import KEY, error_of
 from fedgroup.space import Box, PublicMap, Range
 
@@ -107,30 +109,41 @@ class Call:
             raise InvalidQuery("a question is made of finite numbers, texts and times") from None
 
 
-def question_call(kind: str, asked: Range, epsilon: float, details: AskDetails, *, dry_run: bool = False) -> Call:
+def question_call(
+    kind: str, asked: Range, epsilon: float | None, details: AskDetails, *, dry_run: bool = False
+) -> Call:
     """Return the request that asks a question."""
     require_known(details, AskDetails)
     said = {name: _plain(value) for name, value in details.items() if name != "key" and is_said(value)}
-    body = {"kind": kind, "epsilon": float(Epsilon.of(epsilon)), **said_range(asked), **said}
+    body = {"kind": kind, **said_range(asked), **said, **_price(epsilon, details)}
     if dry_run:
         return Call("POST", "/v1/queries", body | {"dry_run": True})
     return Call("POST", "/v1/queries", body, {"Idempotency-Key": _required_key(details.get("key"))})
 
 
+def _price(epsilon: float | None, details: AskDetails) -> dict[str, float]:
+    """Return the one price of a question: its epsilon, or its rho."""
+    rho = details.get("rho")
+    price = some_price(epsilon, rho)
+    return {"epsilon": float(price)} if rho is None else {"rho": float(Rho.of(rho))}
+
+
 def map_query(
-    kind: str, epsilon: float, details: MapAskDetails, federation: Mapping[str, Any]
+    kind: str, epsilon: float | None, details: MapAskDetails, federation: Mapping[str, Any]
 ) -> tuple[RangeQuery, PublicMap]:
     """Return the question about the bins of a map, and the map of the federation; what cannot be asked is not sent."""
     require_known(details, MapAskDetails, what="a map")
     public_map = PublicMap(Box(*federation["domain"]), federation["lonlat"])
-    return question_of(kind, places_said(details, public_map), Epsilon.of(epsilon), details, public_map), public_map
+    price = some_price(epsilon, details.get("rho"))
+    return question_of(kind, places_said(details, public_map), price, details, public_map), public_map
 
 
 def map_call(query: RangeQuery, details: MapAskDetails, *, dry_run: bool = False) -> Call:
     """Return the request that asks about the bins of a map."""
     said = {name: details[name] for name in AskDetails.__annotations__ if name != "key" and is_said(details.get(name))}  # type: ignore[literal-required]
-    body = {"kind": query.kind, "epsilon": float(query.epsilon), **said_places(query.range)}
+    body = {"kind": query.kind, **said_places(query.range)}
     body |= {name: _plain(value) for name, value in said.items()}
+    body |= _price(None if query.rho is not None else float(query.epsilon), details)
     body |= {} if query.every is None else {"every": query.every / 1e6}
     body |= {} if query.by is None else {"by": {query.by.attribute: query.by.names}}
     if dry_run:

@@ -145,20 +145,22 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    def count(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    def count(self, asked: Range, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return how many records lie in a range."""
         return self.ask("count", asked, epsilon=epsilon, **details)
 
-    def people(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    def people(self, asked: Range, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return how many subjects have records in a range, each counted once."""
         return self.ask("people", asked, epsilon=epsilon, **details)
 
-    def map(self, *, kind: str = "count", epsilon: float, **details: Unpack[MapAskDetails]) -> PrivateMap:
+    def map(self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[MapAskDetails]) -> PrivateMap:
         """Return counts, people, sums or means of many bins at once; one epsilon pays for the whole map."""
         query, public_map = map_query(kind, epsilon, details, self.federation())
         return map_from(self._call(map_call(query, details)), query, public_map)
 
-    def expect_map(self, *, kind: str = "count", epsilon: float, **details: Unpack[MapAskDetails]) -> Expectation:
+    def expect_map(
+        self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[MapAskDetails]
+    ) -> Expectation:
         """Return what every bin of a map would be like; nothing is spent."""
         query, _ = map_query(kind, epsilon, details, self.federation())
         return expectation_from(self._call(map_call(query, details, dry_run=True)))
@@ -172,19 +174,21 @@ class Client:
         """Return a map that was asked for before."""
         return map_read(self._call(Call("GET", f"/v1/maps/{question_id}")))
 
-    def sum(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    def sum(self, asked: Range, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return the sum of an attribute over the records in a range."""
         return self.ask("sum", asked, epsilon=epsilon, **details)
 
-    def avg(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    def avg(self, asked: Range, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return the mean of an attribute over the records in a range."""
         return self.ask("avg", asked, epsilon=epsilon, **details)
 
-    def ask(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    def ask(self, kind: str, asked: Range, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return the answer to a question; `calls.Details` lists what can be said about it."""
         return answer_from(self._call(question_call(kind, asked, epsilon, details)))
 
-    def expect(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Expectation:
+    def expect(
+        self, kind: str, asked: Range, *, epsilon: float | None = None, **details: Unpack[AskDetails]
+    ) -> Expectation:
         """Return what an answer would be like; nothing is spent."""
         return expectation_from(self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
 
@@ -259,20 +263,24 @@ class AsyncClient:
         """Close the connections."""
         await self._http.aclose()
 
-    async def count(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    async def count(self, asked: Range, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return how many records lie in a range."""
         return await self.ask("count", asked, epsilon=epsilon, **details)
 
-    async def people(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    async def people(self, asked: Range, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return how many subjects have records in a range, each counted once."""
         return await self.ask("people", asked, epsilon=epsilon, **details)
 
-    async def map(self, *, kind: str = "count", epsilon: float, **details: Unpack[MapAskDetails]) -> PrivateMap:
+    async def map(
+        self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[MapAskDetails]
+    ) -> PrivateMap:
         """Return counts, people, sums or means of many bins at once; one epsilon pays for the whole map."""
         query, public_map = map_query(kind, epsilon, details, await self.federation())
         return map_from(await self._call(map_call(query, details)), query, public_map)
 
-    async def expect_map(self, *, kind: str = "count", epsilon: float, **details: Unpack[MapAskDetails]) -> Expectation:
+    async def expect_map(
+        self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[MapAskDetails]
+    ) -> Expectation:
         """Return what every bin of a map would be like; nothing is spent."""
         query, _ = map_query(kind, epsilon, details, await self.federation())
         return expectation_from(await self._call(map_call(query, details, dry_run=True)))
@@ -286,19 +294,23 @@ class AsyncClient:
         """Return a map that was asked for before."""
         return map_read(await self._call(Call("GET", f"/v1/maps/{question_id}")))
 
-    async def sum(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    async def sum(self, asked: Range, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return the sum of an attribute over the records in a range."""
         return await self.ask("sum", asked, epsilon=epsilon, **details)
 
-    async def avg(self, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    async def avg(self, asked: Range, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return the mean of an attribute over the records in a range."""
         return await self.ask("avg", asked, epsilon=epsilon, **details)
 
-    async def ask(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Answer:
+    async def ask(
+        self, kind: str, asked: Range, *, epsilon: float | None = None, **details: Unpack[AskDetails]
+    ) -> Answer:
         """Return the answer to a question; `calls.Details` lists what can be said about it."""
         return answer_from(await self._call(question_call(kind, asked, epsilon, details)))
 
-    async def expect(self, kind: str, asked: Range, *, epsilon: float, **details: Unpack[AskDetails]) -> Expectation:
+    async def expect(
+        self, kind: str, asked: Range, *, epsilon: float | None = None, **details: Unpack[AskDetails]
+    ) -> Expectation:
         """Return what an answer would be like; nothing is spent."""
         return expectation_from(await self._call(question_call(kind, asked, epsilon, details, dry_run=True)))
 
