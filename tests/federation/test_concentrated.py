@@ -83,6 +83,15 @@ def test_groups_of_a_plan_answer_maps_for_a_rho(in_group: str) -> None:
     assert (made.rho, made.kind) == (0.5, "count")
 
 
+@pytest.mark.parametrize("ending", ["gpkg", "parquet", "geojson", "csv"])
+def test_a_map_for_a_rho_is_read_back_with_its_price(ending: str, tmp_path: Path) -> None:
+    made = opened().map(grid=(3, 3), rho=1e-3, method="mpc")
+    made.save(tmp_path / f"map.{ending}")
+    read = fg.load_map(tmp_path / f"map.{ending}")
+    assert (read.rho, read.delta, read.epsilon, read.query) == (made.rho, made.delta, made.epsilon, made.query)
+    assert read.values.tolist() == made.values.tolist()
+
+
 def test_intervals_for_a_rho_hold_as_often_as_they_say() -> None:
     federation = opened(budget=1_000_000, seed=3, delta=1e-9)
     answers = federation.count(MIDDLE, rho=0.02, method="cohorts", cohort_size=30, repeat=600, evaluate=True)
@@ -198,6 +207,17 @@ def test_the_better_noise_is_taken_for_an_error() -> None:
     answer = federation.count(MIDDLE, error=200, method="mpc")
     laplace = fg.Federation(city(), DOMAIN, budget=5).count(MIDDLE, error=200, method="mpc")
     assert answer.rho <= laplace.epsilon**2 / 2
+
+
+def test_the_cheapest_method_that_trusts_nobody_is_taken_for_an_error() -> None:
+    federation = opened(budget=5)
+    assert federation.count(MIDDLE, error=200).method == "mpc"
+    alone = fg.Federation(city(owners=1), DOMAIN, budget=5)
+    assert alone.count(MIDDLE, error=200).noises == 1
+    with opened(budget=50, seed=1) as planned:
+        plan = planned.group(epsilon=2, grid=(1, 1), threshold=0.0)
+        assert plan.groups == 1
+        assert planned.count(MIDDLE, error=200, plan=plan).method == "fedgroup"
 
 
 def test_a_share_of_a_guess_is_an_error_too() -> None:

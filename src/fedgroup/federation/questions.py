@@ -26,7 +26,7 @@ class Details(Said, total=False):
     colluders, dropouts
                 for masked groups: how many members may pool what they know (1), which share may be silent (0.1)
     error       instead of a price: how far off the answer may be in 95 %, such as 10 or "10% of 500"; it then costs as
-                little as that takes
+                little as that takes, by the cheapest method that trusts nobody, or by the plan, if none is named
     repeat      evaluation: that many fresh answers, each paid for
     evaluate    evaluation: add the true values, as the data are and after clipping, which are not private
     """
