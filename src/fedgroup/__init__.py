@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from fedgroup.space.places import Districts as Districts
     from fedgroup.space.places import Hexagons as Hexagons
     from fedgroup.storage.sqlite import SQLiteLedger as SQLiteLedger
+    from fedgroup.user.workload import Work as Work
+    from fedgroup.user.workload import expect_work as expect_work
 
 __version__ = "0.1.0"
 
@@ -82,8 +84,10 @@ _HOME = {
     "SiloUnavailable": "fedgroup.errors",
     "TooFewHeard": "fedgroup.errors",
     "TooFewHere": "fedgroup.errors",
+    "Work": "fedgroup.user.workload",
     "aconnect": "fedgroup.service.client",
     "connect": "fedgroup.service.client",
+    "expect_work": "fedgroup.user.workload",
     "load_map": "fedgroup.maps.files",
     "read": "fedgroup.data.files",
     "synthesize": "fedgroup.data.synthetic",

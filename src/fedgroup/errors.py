@@ -49,19 +49,22 @@ class BudgetExhausted(FedgroupError):
 
     exit_code = 3
 
-    def __init__(self, *, asked: float, left: float, cap: float) -> None:
+    def __init__(self, *, asked: float, left: float, cap: float, counted: str = "epsilon") -> None:
+        """`counted` is what the amounts are of: epsilon, or rho."""
         self.asked = asked
         self.left = left
         self.cap = cap
+        self.counted = counted
         if left > 0:
             rest, advice = f"only {left:.12g} of the budget of {cap:.12g} is left", _ASK_LESS
         else:
             rest, advice = f"nothing of the budget of {cap:.12g} is left", _RENEW
-        super().__init__(f"this asks for epsilon {asked:.12g} but {rest}; {advice}")
+        super().__init__(f"this asks for {counted} {asked:.12g} but {rest}; {advice}")
 
     def __reduce__(self) -> tuple[Callable[[], BudgetExhausted], tuple[()]]:
         """Survive the way back from a worker process with all facts."""
-        return partial(BudgetExhausted, asked=self.asked, left=self.left, cap=self.cap), ()
+        facts = {"asked": self.asked, "left": self.left, "cap": self.cap, "counted": self.counted}
+        return partial(BudgetExhausted, **facts), ()  # type: ignore[arg-type]
 
 
 class ComparisonsExhausted(FedgroupError):

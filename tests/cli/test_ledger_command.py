@@ -43,7 +43,7 @@ def test_json_tells_the_balance_and_every_question(fedgroup, used):
     facts = fedgroup("ledger", used, "--json").json
     assert (facts["epoch"], facts["budget"], facts["spent"], facts["left"]) == (0, 1, 0.25, 0.75)
     asked = facts["entries"][-1]
-    assert set(asked) == {"at", "epoch", "purpose", "question", "epsilon", "owners"}
+    assert set(asked) == {"at", "epoch", "purpose", "question", "epsilon", "rho", "owners"}
     assert (asked["purpose"], asked["epsilon"], asked["owners"]) == ("query", 0.25, "all")
     assert asked["question"] == "count within 3000 of 10000,10000, by dp"
 

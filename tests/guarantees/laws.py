@@ -87,3 +87,26 @@ def audited_epsilon(likely: int, unlikely: int, draws: int) -> float:
     low = stats.beta.ppf(FALSE_ALARM / 2, likely, draws - likely + 1)
     high = stats.beta.ppf(1 - FALSE_ALARM / 2, unlikely + 1, draws - unlikely)
     return math.log(low / high)
+
+
+def audited_delta(likely: int, unlikely: int, draws: int, *, epsilon: float) -> float:
+    """A lower bound of the delta that goes with an epsilon, of a mechanism that was in an event so often.
+
+    Clopper-Pearson on both sides: it exceeds the true delta with a chance of `FALSE_ALARM`.
+    """
+    low = stats.beta.ppf(FALSE_ALARM / 2, likely, draws - likely + 1) if likely else 0.0
+    high = stats.beta.ppf(1 - FALSE_ALARM / 2, unlikely + 1, draws - unlikely)
+    return float(low - math.exp(epsilon) * high)
+
+
+def symmetric_p(draws: np.ndarray, weights: np.ndarray) -> float:
+    """The chi-square p-value of draws under a law on -m..m, of which `weights` are those of 0..m."""
+    law = np.concatenate([weights[:0:-1], weights])
+    law = law / law.sum()
+    observed = np.bincount(np.clip(draws + len(weights) - 1, 0, len(law) - 1), minlength=len(law))
+    # as many outcomes to a bin as make 50 draws likely
+    bin_of = np.floor(np.cumsum(law) * len(draws) / 50 - 1e-9).astype(np.int64)
+    _, bin_of = np.unique(bin_of, return_inverse=True)
+    observed, expected = np.bincount(bin_of, observed), np.bincount(bin_of, law) * len(draws)
+    solid = expected > 5
+    return float(stats.chisquare(observed[solid], expected[solid], sum_check=False).pvalue)

@@ -24,6 +24,7 @@ from fedgroup.owner.counting import count_vectors, total_units
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.records import Records
+from fedgroup.privacy.accounting import PURE, Accounting
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.round import MaskSettings
@@ -118,6 +119,7 @@ class City:
         x, y = (np.clip(rng.normal(c, 0.4, count), 0, 9.99) for c in where)
         records = Records(owner=np.zeros(count, dtype=np.int64), x=x, y=y)
         ledger = OwnerLedger(self.folder / f"{name}.db")
+        ledger.count_as(self.provider.settings.accounting)
         ledger.set_cap(Epsilon.of(cap))
         keys, silo = Keys(name), TableSilo(records)
         owner = LiveOwner(name, self.node(keys, silo, ledger, policy), ledger, silo, keys, agreed)
@@ -152,11 +154,14 @@ def city(tmp_path: Path) -> Callable[..., Any]:
         seconds: float = PATIENCE_S,
         dropouts: float = 0.1,
         protection: Protection = Protection(),  # noqa: B008  frozen
+        accounting: Accounting = PURE,
         **policy: Any,
     ) -> AsyncIterator[City]:
         hub, state = MemoryHub(), ProviderState(tmp_path / "provider.db")
         desk = Desk(hub.provider(), encode=encode, decode=decode, verify=believed)
-        settings = LiveSettings("city", MAP, protection, MaskSettings(1, dropouts), cohort_size=4, seconds=seconds)
+        settings = LiveSettings(
+            "city", MAP, protection, MaskSettings(1, dropouts), cohort_size=4, seconds=seconds, accounting=accounting
+        )
         async with AsyncExitStack() as stack:
             listening = asyncio.create_task(desk.listen())
             stack.push_async_callback(_ended, listening)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted
-from fedgroup.privacy.budget import Charge, Spending, entry_of, left_of, once_per_plan, settle
+from fedgroup.privacy.budget import Charge, Spending, entry_of, once_per_plan, settle
 
 
 def charge(nano: int, owners: list[str] | None = None) -> Charge:
@@ -49,9 +49,9 @@ def test_a_refusal_travels_between_processes_with_its_facts() -> None:
 
 
 def test_what_is_left_is_never_negative() -> None:
-    assert left_of(None, Epsilon(5)) is None
-    assert left_of(Epsilon(7), Epsilon(5)) == Epsilon(2)
-    assert left_of(Epsilon(3), Epsilon(5)) == Epsilon(0)
+    assert Spending(5).left(None) is None
+    assert Spending(5).left(Epsilon(7)) == Epsilon(2)
+    assert Spending(5).left(Epsilon(3)) == Epsilon(0)
 
 
 def test_an_entry_counts_owners_and_does_not_name_them() -> None:

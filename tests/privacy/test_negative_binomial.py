@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from fedgroup.privacy.keystream import Keystream
-from fedgroup.privacy.log_series import _coins_of_exp, _uniform_below_each, draw_log_series
+from fedgroup.privacy.log_series import _uniform_below_each, coins_of_exp, draw_log_series
 from fedgroup.privacy.negative_binomial import draw_negative_binomial
 from fedgroup.privacy.series_inverse import SeriesInverse, _separated, cumulative_bounds, thresholds
 from fedgroup.privacy.share_laws import NegativeBinomial, NumberOfTerms
@@ -177,7 +177,7 @@ def test_log_series_draws_reach_far_beyond_their_scale() -> None:
 @pytest.mark.parametrize("u", [0, 3, 7, 8, 19, 40])
 def test_coins_of_an_exponential_have_their_probability(u: int) -> None:
     count, probability = 400_000, math.exp(-u / 7)
-    heads = _coins_of_exp(Keystream(bytes(32)), np.full(count, u), 7).sum()
+    heads = coins_of_exp(Keystream(bytes(32)), np.full(count, u), 7).sum()
     assert stats.binomtest(int(heads), count, probability).pvalue > FALSE_ALARM
 
 

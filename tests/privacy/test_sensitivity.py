@@ -69,7 +69,9 @@ def test_neighbours_differ_by_at_most_the_sensitivity(protection, table, other, 
             query = RangeQuery(kind, places, Epsilon.of(1), measure)
             before, after = (parts(each, query, protection) for each in (table, neighbour))
             for part in query.parts:
-                assert np.abs(before[part] - after[part]).sum() <= protection.of(part, query)
+                moved = before[part] - after[part]
+                assert np.abs(moved).sum() <= protection.of(part, query)
+                assert (moved**2).sum() <= protection.squared(part, query)
 
 
 @given(table=tables, other=tables, data=st.data())
@@ -99,6 +101,32 @@ def test_the_table_of_the_specification_holds() -> None:
         100,
     )
     assert (of(add, "sum", ONE, signed), of(replace, "sum", ONE, signed)) == (50, 100)
+
+
+def squared(protection: Protection, kind: str, places: Places, measure: Measure | None = None) -> int:
+    query = RangeQuery(kind, places, Epsilon.of(1), measure)
+    return protection.squared(query.parts[0], query)
+
+
+@pytest.mark.parametrize(
+    ("protection", "count", "people", "plain", "signed"),
+    [
+        (Protection("add-remove"), (1, 1), (1, 1), (9, 9), (9, 9)),
+        (Protection("replace"), (1, 2), (1, 2), (9, 18), (36, 36)),
+        (Protection("add-remove", "subject", 5, 4, True), (25, 25), (1, 4), (225, 225), (225, 225)),
+        (Protection("replace", "subject", 5, 4, True), (25, 50), (1, 8), (225, 450), (900, 900)),
+        (Protection("add-remove", "owner", 5, subjects=True), (25, 25), (25, 25), (225, 225), (225, 225)),
+        (Protection("replace", "owner", 5, subjects=True), (25, 50), (25, 50), (225, 450), (900, 900)),
+        (Protection("replace", "owner", 5, 4), (25, 50), (1, 8), (225, 450), (900, 900)),
+    ],
+    ids=str,
+)
+def test_the_squares_of_the_specification_hold(protection, count, people, plain, signed) -> None:
+    fare, change = Measure("fare", 3, resolution=1), Measure("fare", 3, signed=True, resolution=1)
+    for kind, measure, expected in (
+        ("count", None, count), ("people", None, people), ("sum", fare, plain), ("sum", change, signed),
+    ):  # fmt: skip
+        assert tuple(squared(protection, kind, places, measure) for places in (ONE, MANY)) == expected
 
 
 def test_protecting_an_owner_multiplies_by_its_most_records() -> None:

@@ -78,6 +78,7 @@ class City:
         x, y = (np.clip(rng.normal(where, 0.4, RECORDS), 0, 9.99) for _ in "xy")
         records = Records(np.zeros(RECORDS, dtype=np.int64), x, y, attributes={"fare": np.full(RECORDS, FARE)})
         silo, keys, ledger = FragileSilo(records, MAP), Keys(name), OwnerLedger(self.folder / f"{name}.db")
+        ledger.count_as(self.provider.settings.accounting)
         ledger.set_cap(Epsilon.of(cap))
         policy = Policy(
             modes=("trusted", "masked"),

@@ -17,8 +17,11 @@ from hypothesis import strategies as st
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, ComparisonsExhausted, InvalidInput
+from fedgroup.privacy.accounting import PURE, Accounting
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.comparing import Comparing
+from fedgroup.privacy.zcdp import rho_within
+from fedgroup.rho import Delta, Rho
 from fedgroup.storage.memory import MemoryLedger
 from fedgroup.storage.sqlite import SQLiteLedger
 
@@ -278,3 +281,92 @@ def _accepted(ledger: AnyLedger, rounds: list[list[Charge]]) -> Counter[str]:
             for owner in "abc." if charge.owners is None else charge.owners:
                 balances[owner] += charge.epsilon.nano
     return balances
+
+
+# --- concentrated accounting ------------------------------------------------------------------------------------------
+
+ZCDP = Accounting.of("zcdp", "1e-6")
+CAP = Epsilon.of(1)
+
+
+def costing(pico: int, *, owners: list[str] | None = None) -> Charge:
+    return Charge(Rho(pico).pure, "query", "how many?", owners=owners, rho=Rho(pico))
+
+
+def concentrated(ledger: AnyLedger) -> AnyLedger:
+    ledger.count_as(ZCDP)
+    ledger.set_cap(CAP)
+    return ledger
+
+
+def test_a_concentrated_cap_can_be_spent_to_the_last_of_its_rho_and_not_beyond(open_ledger: OpenLedger) -> None:
+    ledger = concentrated(open_ledger())
+    most = rho_within(CAP, Delta.of("1e-6"))
+    assert (ledger.left_rho(), ledger.left()) == (most, most.pure)
+    ledger.charge([costing(most.pico - 5)])
+    with pytest.raises(BudgetExhausted, match=r"this asks for rho 6e-12 but only 5e-12 of the budget of 0.024"):
+        ledger.charge([costing(6)])
+    ledger.charge([costing(5)])
+    assert (ledger.left_rho(), ledger.spent()) == (Rho(0), CAP)
+
+
+def test_a_pure_release_counts_half_its_square(open_ledger: OpenLedger) -> None:
+    ledger = concentrated(open_ledger())
+    ledger.charge([query(10**8), setup(10**8, "p"), costing(7)])
+    assert ledger.left_rho() == Rho(rho_within(CAP, Delta.of("1e-6")).pico - 2 * 5 * 10**9 - 7)
+    rows = [(entry.epsilon.nano, entry.rho) for entry in ledger.entries() if entry.rho is not None]
+    assert rows == [(10**8, Rho(5 * 10**9)), (10**8, Rho(5 * 10**9)), (0, Rho(7))]
+    assert ledger.price([setup(10**8, "p")]) == Epsilon(0)
+
+
+def test_pure_epsilon_takes_no_rho(open_ledger: OpenLedger) -> None:
+    ledger = open_ledger()
+    with pytest.raises(InvalidInput, match="--accounting zcdp"):
+        ledger.charge([costing(7)])
+    assert (ledger.entries(), ledger.left_rho()) == ([], None)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(st.integers(0, 10**9), st.sampled_from([None, ["a"], ["a", "b"], ["c"]])), max_size=8),
+    st.booleans(),
+)
+def test_what_was_spent_is_carried_over_and_nothing_is_reset(charges, in_file) -> None:
+    with TemporaryDirectory() as folder:
+        ledger = SQLiteLedger(Path(folder) / "ledger.db") if in_file else MemoryLedger()
+        for nano, owners in charges:
+            ledger.charge([query(nano, owners=owners)])
+        spent = dict.fromkeys("abcd", 0)
+        for nano, owners in charges:
+            for name in spent if owners is None else owners:
+                spent[name] += nano
+        before = ledger.entries()
+        ledger.count_as(ZCDP, agreed=True)
+        ledger.set_cap(Epsilon.of(1_000))
+        lines = ledger.entries()
+        assert [line.question for line in lines[: len(before)]] == [line.question for line in before]
+        assert lines[len(before)].question.startswith("accounting is zcdp with delta 1e-06 from now on")
+        most = rho_within(Epsilon.of(1_000), Delta.of("1e-6")).pico
+        for name, nano in spent.items():
+            left = most - Rho.of_pure(Epsilon(nano)).pico
+            with pytest.raises(BudgetExhausted):
+                ledger.charge([costing(left + 1, owners=[name])])
+            ledger.charge([costing(left, owners=[name])])
+        ledger.close()
+
+
+def test_a_ledger_counts_one_way_for_its_life(open_ledger: OpenLedger) -> None:
+    used, capped, new = open_ledger(), open_ledger(), open_ledger()
+    used.charge([query(5)])
+    capped.set_cap(CAP)
+    for ledger in (used, capped):
+        with pytest.raises(InvalidInput, match="--raise-budget"):
+            ledger.count_as(ZCDP)
+        assert ledger.accounting == PURE
+    new.count_as(ZCDP)
+    new.count_as(ZCDP)
+    assert (new.accounting, len(new.entries()) <= 1) == (ZCDP, True)
+    for other in (PURE, Accounting.of("zcdp", "1e-7")):
+        with pytest.raises(InvalidInput, match="for its life"):
+            new.count_as(other, agreed=True)
+    assert new.accounting == ZCDP

@@ -47,6 +47,7 @@ SPECIAL: dict[tuple[str, str], st.SearchStrategy[Any]] = {
     ("WireRange", "names"): st.just([]),
     ("WireRange", "parts_of"): st.just([]),
     ("WireQuery", "by"): st.none(),
+    ("WireQuery", "rho_pico"): st.none(),
     ("WireQuery", "values"): st.just([]),
 }
 BY_NAME: dict[str, st.SearchStrategy[Any]] = {

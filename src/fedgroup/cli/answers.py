@@ -81,8 +81,9 @@ def say_expectation(expected: Expectation, *, as_json: bool) -> None:
         result.print(f"{part}{each}: off by {average} on average, by at most {most} in 95 %")
     of_what = "" if expected.owners_left is None else " of your allowance"
     left = "nothing is capped" if expected.left is None else f"{expected.left:g} is left{of_what}"
+    rho = "" if expected.rho is None else f" (rho {expected.rho:g})"
     verdict = "" if expected.affordable else ": it would be refused"
-    result.print(f"{expected.method}: {_noises(expected)}; cost {expected.charge:g}, {left}{verdict}")
+    result.print(f"{expected.method}: {_noises(expected)}; cost {expected.charge:g}{rho}, {left}{verdict}")
     if expected.owners_left is not None:
         from fedgroup.live.balances import left_in_words
 
@@ -130,6 +131,9 @@ def _print_missing(answer: Told) -> None:
 def _cost(answer: Told) -> str:
     if answer.stored:
         return f"the answer of {answer.asked_at}, free"
+    if answer.rho is not None:
+        delta = f", delta {answer.delta:g}" if answer.delta else ""
+        return f"rho {answer.rho:g} (epsilon {answer.epsilon:g}{delta})"
     besides = round(answer.charged - answer.epsilon, 9)
     return f"epsilon {answer.epsilon:g}" + (f" and {besides:g} once for the plan" if besides > 0 else "")
 

@@ -37,9 +37,12 @@ class PriceOptions:
     """By which method, at what price."""
 
     epsilon: Annotated[
-        float,
+        float | None,
         option(PRIVACY, "--epsilon", "what the answer may cost every owner, and your allowance, such as 0.3", "E"),
-    ]
+    ] = None
+    rho: Annotated[
+        float | None, option(PRIVACY, "--rho", "instead of --epsilon, in a federation that counts rho", "R")
+    ] = None
     fresh: Annotated[bool, flag(PRIVACY, "--fresh", "ask anew and pay anew, even if this was asked before")] = False
     dry_run: Annotated[bool, flag(PRIVACY, "--dry-run", "tell the expected error and the cost; spend nothing")] = False
     least_owners: Annotated[
@@ -144,6 +147,7 @@ def _map_details(asked: LiveMapOptions, bins: dict[str, Any]) -> MapAskDetails:
 
 def _priced(price: PriceOptions) -> AskDetails:
     return {
+        "rho": price.rho,
         "method": price.method,
         "fresh": price.fresh,
         "least_owners": price.least_owners,

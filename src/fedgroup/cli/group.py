@@ -42,6 +42,9 @@ class GroupOptions:
         float | None,
         option(GROUPS, "--epsilon", "what grouping may cost every owner, such as 0.3 (not for --graph exact)", "E"),
     ] = None
+    rho: Annotated[
+        float | None, option(GROUPS, "--rho", "instead of --epsilon, where rho is counted (--accounting zcdp)", "R")
+    ] = None
     grid: Annotated[str, option(SIMILARITY, "--grid", "cells of the count vectors", "COLUMNSxROWS")] = "10x10"
     graph: Annotated[
         str, option(SIMILARITY, "--graph", f"{', '.join(PRIVATE)}, or exact (with --evaluate)", "NAME")

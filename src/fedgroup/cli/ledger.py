@@ -15,6 +15,7 @@ from fedgroup.errors import InvalidInput
 if TYPE_CHECKING:
     from fedgroup.epsilon import Epsilon
     from fedgroup.privacy.budget import Entry
+    from fedgroup.rho import Delta, Rho
     from fedgroup.storage.sqlite import SQLiteLedger
 
 PATIENCE_S = 1.0
@@ -38,8 +39,6 @@ def ledger(
     ] = None,
 ) -> None:
     """Show every question asked, what it cost, and what is left."""
-    from fedgroup.privacy.budget import left_of
-
     if backup is not None and new_epoch:
         raise InvalidInput("--backup copies a ledger as it is; begin an epoch in a command of its own")
     with closing(_opened(file, to_change=new_epoch)) as opened:
@@ -50,14 +49,17 @@ def ledger(
         if new_epoch:
             opened.begin_epoch()
         epoch, cap, spent, entries = opened.epoch, opened.cap, opened.spent(), opened.entries()
-    left = left_of(cap, spent)
+        left, left_rho, accounting = opened.left(), opened.left_rho(), opened.accounting
     if output.json:
         totals = {"epoch": epoch, "budget": _amount(cap), "spent": float(spent), "left": _amount(left)}
-        print_json(totals | {"entries": [_facts(entry) for entry in entries]})
+        counted = {"accounting": accounting.kind, "delta": _amount(accounting.delta), "left_rho": _amount(left_rho)}
+        print_json(totals | counted | {"entries": [_facts(entry) for entry in entries]})
         return
-    _print_entries(entries)
-    balance = f"spent {spent}, nothing is capped" if cap is None else f"spent {spent} of {cap}, {left} left"
-    result.print(f"epoch {epoch}: {balance}")
+    _print_entries(entries, counts_rho=accounting.delta is not None)
+    rest = f"{left} left" if left_rho is None else f"rho {left_rho} left, or one question of epsilon {left}"
+    balance = f"spent {spent}, nothing is capped" if cap is None else f"spent {spent} of {cap}, {rest}"
+    told = "" if accounting.delta is None else f" (accounting {accounting})"
+    result.print(f"epoch {epoch}: {balance}{told}")
 
 
 def _opened(file: Path, *, to_change: bool) -> SQLiteLedger:
@@ -86,19 +88,21 @@ def _facts(entry: Entry) -> dict[str, Any]:
         "purpose": entry.purpose,
         "question": entry.question,
         "epsilon": float(entry.epsilon),
+        "rho": _amount(entry.rho),
         "owners": "all" if entry.owners is None else entry.owners,
     }
 
 
-def _print_entries(entries: list[Entry]) -> None:
+def _print_entries(entries: list[Entry], *, counts_rho: bool) -> None:
     from rich.table import Table
 
-    table = Table("when", "epoch", "purpose", "question", "epsilon", "owners")
+    table = Table("when", "epoch", "purpose", "question", "epsilon", *(["rho"] if counts_rho else []), "owners")
     for entry in entries:
         owners = "all" if entry.owners is None else f"{entry.owners:,}"
-        table.add_row(entry.at, str(entry.epoch), entry.purpose, entry.question, str(entry.epsilon), owners)
+        price = [str(entry.epsilon), *(["" if entry.rho is None else str(entry.rho)] if counts_rho else [])]
+        table.add_row(entry.at, str(entry.epoch), entry.purpose, entry.question, *price, owners)
     print_table(table)
 
 
-def _amount(epsilon: Epsilon | None) -> float | None:
-    return None if epsilon is None else float(epsilon)
+def _amount(amount: Epsilon | Rho | Delta | None) -> float | None:
+    return None if amount is None else float(amount)

@@ -54,7 +54,7 @@ def open_federation(
     from fedgroup.federation.opening import unpacked
 
     noise = _noise(evaluation)
-    if protection.raise_budget and (protection.budget, comparisons) == (None, None):
+    if protection.raise_budget and (protection.budget, comparisons, protection.accounting) == (None, None, None):
         raise InvalidInput("--raise-budget goes with --budget B or --comparisons N: it says that more is meant")
     return Federation(
         records,
@@ -62,6 +62,8 @@ def open_federation(
         budget=protection.budget,
         raise_budget=protection.raise_budget,
         ledger=protection.ledger,
+        accounting=protection.accounting,
+        delta=protection.delta,
         neighbours=protection.neighbours,  # type: ignore[arg-type]  # checked where it is used
         unit=protection.unit,  # type: ignore[arg-type]
         max_records=protection.max_records,

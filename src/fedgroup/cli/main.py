@@ -32,6 +32,7 @@ from fedgroup.cli import (
     regroup,
     synthesize,
     users,
+    work,
 )
 from fedgroup.errors import FedgroupError
 from fedgroup.questions.kinds import KINDS
@@ -109,7 +110,12 @@ app = typer.Typer(
 )
 _LIVE, _PARTY = "A live federation", "Run a party of a live federation"
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
-    "First steps": {"demo": demo.demo, "synthesize": synthesize.synthesize, "check": check.check},
+    "First steps": {
+        "demo": demo.demo,
+        "synthesize": synthesize.synthesize,
+        "check": check.check,
+        "expect": work.expect,
+    },
     "Ask about a file": {
         "index": index.index,
         "group": group.group,

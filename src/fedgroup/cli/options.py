@@ -13,6 +13,7 @@ from fedgroup.questions.methods import COHORT_SIZE, PRIVATE
 OPTIONS = "Options"
 WHERE = "Where and when"
 WHAT = "What"
+PRICE = "Price"
 PRIVACY = "Privacy"
 PROTECTED = "What is protected (the same in every question)"
 HOW = "How"
@@ -84,10 +85,22 @@ class AskOptions:
 
     epsilon: Annotated[
         float | None,
-        option(PRIVACY, "--epsilon", "what the answer may cost every owner, such as 0.3 (not for --method exact)", "E"),
+        option(PRICE, "--epsilon", "what the answer may cost every owner, such as 0.3 (not for --method exact)", "E"),
     ] = None
-    fresh: Annotated[bool, flag(PRIVACY, "--fresh", "ask anew and pay anew, even if this was asked before")] = False
-    dry_run: Annotated[bool, flag(PRIVACY, "--dry-run", "show the expected error and the cost; spend nothing")] = False
+    rho: Annotated[
+        float | None, option(PRICE, "--rho", "instead of --epsilon, where rho is counted (--accounting zcdp)", "R")
+    ] = None
+    error: Annotated[
+        Name,
+        option(
+            PRICE,
+            "--error",
+            "instead of --epsilon: how far off in 95 %, such as 10 or '10% of 500'; costs no more than that takes",
+            "X",
+        ),
+    ] = None
+    fresh: Annotated[bool, flag(PRICE, "--fresh", "ask anew and pay anew, even if this was asked before")] = False
+    dry_run: Annotated[bool, flag(PRICE, "--dry-run", "show the expected error and the cost; spend nothing")] = False
     method: Annotated[
         Name,
         option(HOW, "--method", f"{', '.join(PRIVATE)}, or exact (with --evaluate); default: see --plan", "NAME"),
@@ -116,6 +129,13 @@ class ProtectionOptions:
 
     ledger: Annotated[File, option(PRIVACY, "--ledger", "file that keeps what was spent", "FILE")] = None
     budget: Annotated[float | None, option(PRIVACY, "--budget", "epsilon every owner may spend in all", "B")] = None
+    accounting: Annotated[
+        Name,
+        option(PRIVACY, "--accounting", "pure epsilon, or zcdp: many answers are sharper; a ledger keeps one", "NAME"),
+    ] = None
+    delta: Annotated[
+        float | None, option(PRIVACY, "--delta", "with --accounting zcdp: --budget holds with this delta", "D")
+    ] = None
     raise_budget: Annotated[
         bool, flag(PRIVACY, "--raise-budget", "let --budget, or group's --comparisons, be more than before")
     ] = False

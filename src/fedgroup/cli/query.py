@@ -73,6 +73,8 @@ def _details(question: QueryOptions, measure: dict[str, Any]) -> Details:
 def how_details(how: AskOptions) -> Details:
     """Return by which method a question is to be answered."""
     return {
+        "rho": how.rho,
+        "error": how.error,
         "method": how.method,
         "plan": load_plan(how.plan),
         "in_group": how.in_group,

@@ -21,6 +21,7 @@ from fedgroup.federation.opening import (
     noise_name,
     opened_ledger,
     require_noise,
+    set_terms,
     unpacked,
 )
 from fedgroup.federation.planning import Folder, Planner, owner_limits_of
@@ -35,7 +36,8 @@ from fedgroup.messages import NoisyAnswers
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
-from fedgroup.privacy.budget import Charge, Ledger, left_of
+from fedgroup.privacy.accounting import Accounting
+from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
 from fedgroup.provider.lazy_grouping import EXTRA, Report
@@ -43,11 +45,13 @@ from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.answers import Answer, Expectation, again, answer_facts
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.said import naming_notes, places_said
+from fedgroup.questions.said import naming_notes, places_said, some_price
 from fedgroup.questions.sameness import same_question
+from fedgroup.rho import Rho
 from fedgroup.space import Box, Grid
 from fedgroup.space.shapes import as_range, as_ranges
 from fedgroup.user import role as user
+from fedgroup.user.pricing import Noises, cheapest, error_said, price_facts
 
 
 class Federation:
@@ -56,7 +60,9 @@ class Federation:
     The protected `unit` is a record, a subject (a car, a person: the column `subject`) or a whole owner; of a subject
     or an owner at most `max_records` count, and a subject is one of the people in at most `max_bins` bins of a map.
 
-    `budget` caps what every owner may spend in all; without it nothing is capped. `ledger` is a file to keep the
+    `budget` caps what every owner may spend in all; without it nothing is capped. With `accounting="zcdp"` and a
+    `delta` it caps the epsilon that holds with that delta, of all answers together, which then may have a rho for a
+    price: many answers are sharper so. A ledger counts one way for its life. `ledger` is a file to keep the
     spending in, or a ledger; what it allows is raised only with `raise_budget`. `seed`, `evaluation` and noise that is
     not private are for evaluation only: every answer then says that it is not private, and exact answers, true values
     and exact graphs can be had; each of them leaves a line in the ledger.
@@ -70,6 +76,8 @@ class Federation:
         budget: float | None = None,
         raise_budget: bool = False,
         ledger: SomeLedger | None = None,
+        accounting: str | None = None,
+        delta: float | None = None,
         lonlat: bool | None = None,
         neighbours: Neighbours = "add-remove",
         unit: Unit = "record",
@@ -83,6 +91,7 @@ class Federation:
         agreed = agreed_domain(records, domain)
         require_noise(seed, noise, evaluation=evaluation)
         cap = None if budget is None else Epsilon.of(budget, name="budget")
+        counted = None if (accounting, delta) == (None, None) else Accounting.of(accounting or "pure", delta)
         self.public_map = agreed_map(records, agreed, lonlat)
         self.protection = Protection(neighbours, unit, max_records, max_bins, subjects=records.subject is not None)
         self.private = not evaluation and seed is None and (noise is None or noise.private)
@@ -127,12 +136,7 @@ class Federation:
             name_question=self._key,
         )
         self._closed = False
-        if cap is not None:
-            try:
-                opened.set_cap(cap, raising=raise_budget)
-            except BaseException:
-                opened.close()
-                raise
+        set_terms(opened, cap, counted, agreed=raise_budget)
 
     def __enter__(self) -> Self:
         return self
@@ -151,15 +155,22 @@ class Federation:
 
     @property
     def spent(self) -> float:
-        """What the owner that spent most has spent."""
+        """What the owner that spent most has spent: with concentrated accounting, the epsilon that holds with delta."""
         self._require_open()
         return float(self.ledger.spent())
 
     @property
     def left(self) -> float | None:
-        """What every owner can still spend; None when nothing is capped."""
+        """What every owner can still spend on one answer for an epsilon; None when nothing is capped."""
         self._require_open()
-        left = left_of(self.ledger.cap, self.ledger.spent())
+        left = self.ledger.left()
+        return None if left is None else float(left)
+
+    @property
+    def left_rho(self) -> float | None:
+        """What every owner can still spend in rho; None when nothing is capped, or epsilon is counted."""
+        self._require_open()
+        left = self.ledger.left_rho()
         return None if left is None else float(left)
 
     def __repr__(self) -> str:
@@ -176,6 +187,7 @@ class Federation:
         self,
         *,
         epsilon: float | Epsilon | None = None,
+        rho: float | Rho | None = None,
         grid: tuple[int, int] | Grid = (10, 10),
         threshold: float = 0.5,
         graph: str = "topcell",
@@ -198,9 +210,9 @@ class Federation:
     ) -> Plan:
         """Return a plan that puts similar owners into groups; an executor's workers find who is similar, in `shared`.
 
-        It costs `epsilon`; the graph `exact` costs nothing and is not private, the graph `secure` costs nothing and
-        reveals one bit per pair that is compared, `hybrid` does both: a plan's guarantee says what it is worth. While
-        owners are compared, `progress` is called with how far that is.
+        It costs `epsilon`, or of a `rho` the largest epsilon that costs no more; the graph `exact` costs nothing and is
+        not private, the graph `secure` costs nothing and reveals one bit per pair that is compared, `hybrid` does both:
+        a plan's guarantee says what it is worth. While owners are compared, `progress` is called with how far that is.
         """
         self._require_open()
         settings = GroupingSettings(
@@ -219,7 +231,8 @@ class Federation:
             extra_comparisons=extra_comparisons,
             device=device,
         )
-        return self._planner.plan(settings, grid, epsilon, executor=executor, shared=shared, progress=progress)
+        price = epsilon if rho is None else some_price(epsilon, rho)
+        return self._planner.plan(settings, grid, price, executor=executor, shared=shared, progress=progress)
 
     def judge(self, plan: Plan, *, threshold: float) -> dict[str, float]:
         """Return the shares of falsely joined pairs and misplaced owners, judged by exact records: not private."""
@@ -233,7 +246,6 @@ class Federation:
         asked: Any,
         *,
         epsilon: float | Epsilon | None = None,
-        error: float | None = None,
         from_map: bool = False,
         **details: Unpack[Details],
     ) -> Answer:
@@ -242,7 +254,7 @@ class Federation:
         `epsilon` always asks; `from_map` reads the published map, for nothing; with `error`, how far off the answer may
         be in 95 %, what the map does not know so well is asked.
         """
-        return self.ask("count", asked, epsilon=epsilon, error=error, from_map=from_map, **details)
+        return self.ask("count", asked, epsilon=epsilon, from_map=from_map, **details)
 
     def people(self, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]) -> Answer:
         """Return how many subjects have records in a range, each counted once."""
@@ -321,7 +333,6 @@ class Federation:
         asked: Any,
         *,
         epsilon: float | Epsilon | None = None,
-        error: float | None = None,
         from_map: bool = False,
         **details: Unpack[Details],
     ) -> Answer:
@@ -330,11 +341,13 @@ class Federation:
         The same question asked again gets its stored answer for nothing, unless `fresh`.
         """
         started = time.perf_counter()
-        if from_map or error is not None:
+        if from_map or details.get("error") is not None:
             self._require_open()
-            require_one_price(epsilon, error, from_map=from_map)
+            require_one_price(epsilon, details, from_map=from_map)
             asked = as_range(asked, self.public_map)
-            return self._publisher.read(kind, asked, checked(details), error=error, ask=self.ask)
+            found = self._publisher.read(kind, asked, checked(details), ask=self.ask)
+            if found is not None:
+                return found
         query, how, details = self._understood(kind, asked, epsilon, details)
         exact, evaluate = how.name == "exact", details.get("evaluate", False)
         if exact or evaluate:
@@ -380,6 +393,7 @@ class Federation:
             how,
             repeat=repeat,
             charges=self._charges(query, how, repeat),
+            price=self._price_facts(query, how, repeat),
             ledger=self.ledger,
             protection=self.protection,
             continuous=self._noise.continuous,
@@ -397,8 +411,18 @@ class Federation:
         query = range_query(
             kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.public_map
         )
+        return self._priced(query, how, details), how, details
+
+    def _priced(self, query: RangeQuery, how: ChosenMethod, details: Details) -> RangeQuery:
+        """Return a question with its price; one that can be counted, about records that are here."""
         self._require_uncut(query)
-        return query, how, details
+        accounting, error = self.ledger.accounting, details.get("error")
+        if error is not None and how.name != "exact":
+            noises = Noises(how.noises, how.shared)
+            limits: dict[str, Any] = {"protection": self.protection, "accounting": accounting, "cap": self.ledger.cap}
+            query = cheapest(query, error_said(error), noises, **limits)
+        accounting.units_of(query.epsilon, query.rho)
+        return query
 
     def _require_uncut(self, query: RangeQuery) -> None:
         """Refuse people where records were left out before: an owner may be where its first records are not."""
@@ -419,8 +443,7 @@ class Federation:
         query = range_query(
             kind, places, epsilon=epsilon, details=said, records=self._records, public_map=self.public_map
         )
-        self._require_uncut(query)
-        return query, how, said
+        return self._priced(query, how, said), how, said
 
     def _stored_or_new_map(self, query: RangeQuery, how: ChosenMethod, details: Details) -> PrivateMap:
         key = f"map {self._key(query, how)}"
@@ -441,7 +464,7 @@ class Federation:
         from fedgroup.evaluation.truth import true_values
 
         totals = self._evaluator.totals(query)
-        told = self._told(query, how, None, NOTHING) | {"private": False, "epsilon": 0.0}
+        told = self._told(query, how, None, NOTHING) | {"private": False}
         made = user.map_answer(query, totals, public_map=self.public_map, **told)
         truths = true_values(self._records, query, self.public_map)
         return replace(made, true_values=truths, true_values_clipped=made.values)
@@ -452,10 +475,9 @@ class Federation:
         """Return what is told with an answer to a question that was asked once."""
         heard = how.partition.owners if answers is None else answers.heard
         return {
-            "method": how.facts(),
+            "method": how.facts() | self._price_facts(query, how, 1),
             "charged": float(cost),
             "notes": self._notes(query, how),
-            "epsilon": float(query.epsilon),
             "heard": heard,
             "missing": how.partition.owners - heard,
             "private": self.private and how.private,
@@ -490,10 +512,9 @@ class Federation:
         return user.answer(
             query,
             [self._provider.combine(answer) for answer in answers],
-            method=how.facts(),
+            method=how.facts() | self._price_facts(query, how, repeat),
             charged=float(cost),
             notes=self._notes(query, how),
-            epsilon=float(query.epsilon * repeat),
             heard=answers[0].heard,
             missing=how.partition.owners - answers[0].heard,
             private=self.private and how.private and repeat == 1,
@@ -503,6 +524,9 @@ class Federation:
 
     def _charges(self, query: RangeQuery, how: ChosenMethod, times: int) -> Sequence[Charge]:
         return charges_of(query, how, times=times, protection=self.protection)
+
+    def _price_facts(self, query: RangeQuery, how: ChosenMethod, times: int) -> dict[str, Any]:
+        return price_facts(query, self.ledger.accounting, times=times, delta=how.delta)
 
     def _notes(self, query: RangeQuery, how: ChosenMethod) -> tuple[str, ...]:
         return notes_of(query, how, records=self._records, protection=self.protection)

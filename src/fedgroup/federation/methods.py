@@ -19,7 +19,7 @@ from fedgroup.owner.records import Records
 from fedgroup.owner.role import AnswerTerms
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.answers import Answer
-from fedgroup.questions.methods import ALONE, COHORT_SIZE, EXACT, MODES, TRUSTED, Method, chosen, trust_in
+from fedgroup.questions.methods import ALONE, COHORT_SIZE, EXACT, METHODS, MODES, TRUSTED, Method, chosen, trust_in
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import PublicMap
@@ -27,6 +27,7 @@ from fedgroup.space import PublicMap
 MOST_METHODS = 16
 """How many methods a federation keeps ready."""
 
+TRUST_NOBODY = tuple(name for name, method in METHODS.items() if method.private and not method.needs_plan)
 _SAID = ("method", "in_group", "cohort_size", "colluders", "dropouts")
 
 
@@ -41,7 +42,19 @@ class ReadyMethods:
         self._kept: dict[tuple[int, str], ChosenMethod] = {}
 
     def of(self, details: Details) -> ChosenMethod:
-        """Return the method asked for; a plan that does not fit is refused."""
+        """Return the method asked for; a plan that does not fit is refused.
+
+        Where an error is the price and no method was asked for, it is the cheapest that trusts nobody but whom the
+        groups of a given plan trust: the one with the fewest noises.
+        """
+        if details.get("error") is None or details.get("method") is not None:
+            return self._kept_or_made(details)
+        asked: list[Details] = [{**details, "method": name, "plan": None} for name in TRUST_NOBODY]
+        if details.get("plan") is not None:
+            asked.append(details)
+        return min((self._kept_or_made(each) for each in asked), key=lambda how: how.noises)
+
+    def _kept_or_made(self, details: Details) -> ChosenMethod:
         plan = details.get("plan")
         key = (id(plan), repr([details.get(name) for name in _SAID]))
         known = self._kept.get(key)
@@ -85,6 +98,16 @@ class ChosenMethod:
         masked = self.terms.masked
         return self.partition.groups if masked is None else self.partition.groups - masked.groups + masked.noises
 
+    @property
+    def shared(self) -> float:
+        """How many of the noises come in shares, from masked groups."""
+        return 0.0 if self.terms.masked is None else self.terms.masked.noises
+
+    @property
+    def delta(self) -> float:
+        """The chance that a mask graph fails."""
+        return 0.0 if self.terms.masked is None else self.terms.masked.delta
+
     def facts(self) -> dict[str, Any]:
         """Return what answers and expectations tell of their method."""
         return {
@@ -94,7 +117,7 @@ class ChosenMethod:
             "groups": self.partition.groups,
             "noises": 0 if self.name == "exact" else self.noises,
             "owners": self.partition.owners,
-            "delta": 0.0 if self.terms.masked is None else self.terms.masked.delta,
+            "delta": self.delta,
         }
 
     @property

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 
+from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.given import path_like, written, yes_or_no
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
+from fedgroup.privacy.accounting import Accounting
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.space import Box, PublicMap
 from fedgroup.space.systems import require_domain_in, short
@@ -67,6 +69,20 @@ def opened_ledger(ledger: SomeLedger | None) -> SQLiteLedger | MemoryLedger:
     if not isinstance(ledger, SQLiteLedger | MemoryLedger):
         raise InvalidInput(f"a ledger is the name of a file or an fg.SQLiteLedger, got {written(ledger)}")
     return ledger
+
+
+def set_terms(
+    ledger: SQLiteLedger | MemoryLedger, cap: Epsilon | None, accounting: Accounting | None, *, agreed: bool
+) -> None:
+    """Let a ledger count and cap as was said, or close it: what weakens a promise is done only if it was `agreed`."""
+    try:
+        if accounting is not None:
+            ledger.count_as(accounting, agreed=agreed)
+        if cap is not None:
+            ledger.set_cap(cap, raising=agreed)
+    except BaseException:
+        ledger.close()
+        raise
 
 
 def require_noise(seed: int | None, noise: NoiseSource | None, *, evaluation: bool) -> None:

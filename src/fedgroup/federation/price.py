@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fedgroup.epsilon import NOTHING
 from fedgroup.errors import InvalidQuery
@@ -10,7 +11,7 @@ from fedgroup.federation.fitting import unlisted
 from fedgroup.federation.methods import ChosenMethod
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import leaves_masks_out
-from fedgroup.privacy.budget import Charge, Ledger, left_of
+from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.answers import Expectation
@@ -28,7 +29,8 @@ COMPARED_NOTE = "epsilon-DP given the groups only: they came from exact, confide
 def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: Protection) -> Sequence[Charge]:
     """Return the price of a question, and that of its plan's setup, which a ledger takes once."""
     text = f"{question(query)}, {how.told}" + ("" if times == 1 else f", {times} times")
-    asked = Charge(query.epsilon * times, "query", text, protection=str(protection))
+    rho = None if query.rho is None else query.rho * times
+    asked = Charge(query.epsilon * times, "query", text, protection=str(protection), rho=rho)
     plan = how.plan
     if plan is None or plan.grouping.epsilon == NOTHING:
         return [asked]
@@ -64,6 +66,7 @@ def expectation_of(
     *,
     repeat: int,
     charges: Sequence[Charge],
+    price: Mapping[str, Any],
     ledger: Ledger,
     protection: Protection,
     continuous: bool,
@@ -76,11 +79,11 @@ def expectation_of(
     return user.expectation(
         query,
         scales=scales_of(query, protection),
-        method=how.facts(),
+        method=how.facts() | price,
         charge=ledger.price(charges),
-        left=left_of(ledger.cap, ledger.spent()),
+        left=ledger.left(),
         continuous=continuous,
-        epsilon=float(query.epsilon * repeat),
+        shared=how.shared,
         private=private and how.private and repeat == 1,
         notes=notes,
     )

@@ -25,7 +25,7 @@ from fedgroup.maps.publishing import Publication, Released, Subject, sized
 from fedgroup.maps.shelf import Shelf
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
-from fedgroup.privacy.budget import Charge, Ledger, left_of
+from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
 from fedgroup.privacy.release import scale_of_noise
 from fedgroup.privacy.sensitivity import Protection
@@ -35,6 +35,7 @@ from fedgroup.questions.methods import METHODS
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.said import question_of, require_known, some_epsilon
 from fedgroup.space import Grid, PublicMap
+from fedgroup.user.pricing import error_said
 
 RECORDS_OF_OWNER = 20
 """So many records an owner is thought to have where nobody says how many there are: a public guess."""
@@ -119,7 +120,7 @@ class Publisher:
     def plan(self, planned: Planned) -> MapPlan:
         """Return what a map would be like and would cost."""
         cost = self._ledger.price(planned.charges)
-        left = left_of(self._ledger.cap, self._ledger.spent())
+        left = self._ledger.left()
         return MapPlan(
             sizes=planned.publication.sizes,
             kind=planned.publication.subject.kind,
@@ -167,34 +168,33 @@ class Publisher:
             raise InvalidQuery("this map is of another domain")
         self.shelf = self.shelf.with_map(made)
 
-    def read(
-        self, kind: str, asked: Any, details: Details, *, error: float | None, ask: Callable[..., Answer]
-    ) -> Answer:
+    def read(self, kind: str, asked: Any, details: Details, *, ask: Callable[..., Answer]) -> Answer | None:
         """Return an answer from the newest map that fits; with `error`, sharpened by asking where it is not as sharp.
 
         A question that the map answers well enough is not charged. Else it is asked with so much epsilon as is needed
-        beyond what the map knows.
+        beyond what the map knows. None where an error is wanted and there is no such map.
         """
+        error = details.get("error")
+        details = cast(Details, {name: value for name, value in details.items() if name != "error"})
         whole = question_of(kind, asked, Epsilon(1), details, self._map)
         made = self.shelf.newest(kind, since=whole.since, until=whole.until)
         if made is not None and made.query.measure != whole.measure:
             made = None
-        free = None if made is None else made.count(asked)
-        if error is None:
-            if free is None:
+        if made is None:
+            if error is None:
                 raise InvalidQuery(f"no map of {kind} for this window was published; publish one, or say epsilon")
-            return free
-        if free is not None and sharp_enough(free, error):
+            return None
+        free = made.count(asked)
+        if error is None or sharp_enough(free, wanted := error_said(error)):
             return free
         step = step_of(whole.measure)
         # by the map's own method, unless another is asked for
-        by = {} if made is None or METHODS[made.method].needs_plan else {"method": made.method}
+        by = {} if METHODS[made.method].needs_plan else {"method": made.method}
         said = cast(Details, by | dict(details))
-        known = math.inf if free is None else math.hypot(free.noise, free.uneven) / step
+        known = math.hypot(free.noise, free.uneven) / step
         moved, noises = self._protection.of(kind, whole), self._methods.of(said).noises
-        cost = price_of_error(error / step, sensitivity=moved, noises=noises, known=known)
-        paid = ask(kind, asked, epsilon=cost, **said)
-        return paid if made is None else made.combined(paid, free=free)
+        cost = price_of_error(wanted / step, sensitivity=moved, noises=noises, known=known)
+        return made.combined(ask(kind, asked, epsilon=cost, **said), free=free)
 
     def _notes(self, planned: Planned, going: Publication) -> tuple[str, ...]:
         notes = notes_of(going.questions[2], planned.how, records=self._records, protection=self._protection)
@@ -242,10 +242,11 @@ class Publisher:
         return f"published {named} {sizes.epsilon.nano} {sizes.records} {sizes.most_cells}"
 
 
-def require_one_price(epsilon: float | Epsilon | None, error: float | None, *, from_map: bool) -> None:
+def require_one_price(epsilon: float | Epsilon | None, details: Details, *, from_map: bool) -> None:
     """Refuse a question that says twice what it may cost."""
-    if epsilon is not None or (from_map and error is not None):
-        raise InvalidQuery("say one of epsilon (it always asks), error, or from_map")
+    said = (epsilon, details.get("rho"), details.get("error"), from_map or None)
+    if sum(each is not None for each in said) > 1:
+        raise InvalidQuery("say one of epsilon or rho (they always ask), error, or from_map")
 
 
 def sharp_enough(free: FreeAnswer, error: float) -> bool:

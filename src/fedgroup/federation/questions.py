@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, cast
 
 from fedgroup.data.plans import Plan
-from fedgroup.epsilon import NOTHING, Epsilon
+from fedgroup.epsilon import HARDLY_PROTECTS, NOTHING, Epsilon
 from fedgroup.errors import InvalidQuery
 from fedgroup.given import is_list, number, whole_number, written, yes_or_no
 from fedgroup.owner.counting import times_of
 from fedgroup.owner.records import Records
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.said import MapSaid, Said, question_of, require_known, some_epsilon
+from fedgroup.questions.said import MapSaid, Said, question_of, require_known, some_price
 from fedgroup.space import PublicMap
 from fedgroup.space.places import Places
 
@@ -25,6 +25,8 @@ class Details(Said, total=False):
     cohort_size for cohorts: how many owners mask their answers together, at most
     colluders, dropouts
                 for masked groups: how many members may pool what they know (1), which share may be silent (0.1)
+    error       instead of a price: how far off the answer may be in 95 %, such as 10 or "10% of 500"; it then costs as
+                little as that takes, by the cheapest method that trusts nobody, or by the plan, if none is named
     repeat      evaluation: that many fresh answers, each paid for
     evaluate    evaluation: add the true values, as the data are and after clipping, which are not private
     """
@@ -34,6 +36,7 @@ class Details(Said, total=False):
     cohort_size: int
     colluders: int
     dropouts: float
+    error: float | str | None
     repeat: int
     evaluate: bool
 
@@ -94,8 +97,11 @@ def range_query(
     public_map: PublicMap,
 ) -> RangeQuery:
     """Return the query that a question stands for, or say what is wrong with it."""
-    cost = NOTHING if details.get("method") == "exact" else some_epsilon(epsilon)
-    query = question_of(kind, asked, cost, details, public_map)
+    exact, rho, error = details.get("method") == "exact", details.get("rho"), details.get("error")
+    if error is not None and (epsilon, rho) != (None, None):
+        raise InvalidQuery("a question has one price: an epsilon, a rho, or an error that it may have")
+    cost = NOTHING if exact else HARDLY_PROTECTS if error is not None else some_price(epsilon, rho)
+    query = question_of(kind, asked, cost, {**details, "rho": None if exact else rho}, public_map)
     if query.measure is not None:
         records.attribute(query.measure.attribute)
     if query.since is not None or query.until is not None:

@@ -18,6 +18,7 @@ from fedgroup.live.settings import MPC_MOST, LiveSettings, UsualGrouping
 from fedgroup.live.waves import IN_FLIGHT_BYTES
 from fedgroup.messages.limits import MOST_TEXT, MOST_WORDS
 from fedgroup.owner.policy import Policy
+from fedgroup.privacy.accounting import Accounting
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
 from fedgroup.questions.kinds import KINDS
 from fedgroup.secure.round import MaskSettings
@@ -54,12 +55,19 @@ class FederationTable(_Table, frozen=True, kw_only=True):
     max_records: int | None = None
     max_bins: int | None = None
     subjects: bool = False
+    accounting: str = "pure"
+    delta: float | None = None
     attributes: tuple[_Named, ...] | None = None
     times: bool | None = None
 
     @property
     def public_map(self) -> PublicMap:
         return PublicMap(Box(*self.domain), self.lonlat)
+
+    @property
+    def counted(self) -> Accounting:
+        """How owners' ledgers count: pure epsilon, or rho with a delta."""
+        return Accounting.of(self.accounting, self.delta)
 
     @property
     def protection(self) -> Protection:
@@ -170,6 +178,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
             quorum=Quorum(answers.least_owners, answers.least_share),
             messages_at_once=answers.messages_at_once,
             in_flight_bytes=answers.vectors_mb << 20,
+            accounting=self.federation.counted,
         )
 
 
@@ -276,7 +285,7 @@ def _placed_url(silo: dict[str, Any], folder: Path) -> dict[str, str]:
 
 def _require_sensible(found: ProviderConfig | OwnerConfig) -> None:
     """Build what the file describes once, so that mistakes show before anything starts."""
-    _ = found.federation.public_map, found.federation.protection
+    _ = found.federation.public_map, found.federation.protection, found.federation.counted
     if isinstance(found, OwnerConfig):
         _ = found.policy.policy, Epsilon.of(found.ledger.cap, name="cap"), found.ledger.at_most
     else:

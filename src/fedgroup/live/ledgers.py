@@ -86,6 +86,8 @@ def open_ledger(config: OwnerConfig, *, holder: str, new_ledger: bool) -> Marked
     marked = _opened(config, holder, new_ledger=new_ledger)
     try:
         marked.require_whole()
+        # the owner's own file says how it counts: no message can
+        marked.ledger.count_as(config.federation.counted, agreed=True)
         marked.ledger.set_cap(_cap(config))
         marked.update()
     except BaseException:

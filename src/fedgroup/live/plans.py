@@ -141,6 +141,11 @@ class LivePlan:
         shares = (1.0 if group.mode == "trusted" else float(group.terms.shape(heard)) for group, heard in asked)
         return len(self.alone(present, left_out)) + sum(shares)
 
+    def shared(self, present: set[str], left_out: Collection[str] = ()) -> float:
+        """Return how many of these noises come in shares, from masked groups."""
+        led = sum(group.mode == "trusted" and group.can_answer(present, left_out) for group in self.groups)
+        return self.noises(present, left_out) - len(self.alone(present, left_out)) - led
+
     def count(self, present: Collection[str], left_out: Collection[str] = ()) -> int:
         """Return how many groups can answer now, each owner alone counted as a group: what answers tell."""
         return sum(group.can_answer(present, left_out) for group in self.groups) + len(self.alone(present, left_out))

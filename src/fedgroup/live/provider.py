@@ -146,6 +146,7 @@ class LiveProvider:
         """Return a question as it travels; what is off the map, has too many bins or cannot be cut is refused."""
         require_on_map(query.range, self.settings.public_map)
         with as_invalid_query():
+            self.settings.accounting.units_of(query.epsilon, query.rho)
             wire = WireQuery.of(query)
             scales_of(query, self.settings.protection)
         return wire
@@ -204,6 +205,10 @@ class LiveProvider:
         if plan is None:
             return len(present), float(len(present))
         return plan.count(present, left_out), plan.noises(present, left_out)
+
+    def shared(self, plan: LivePlan | None) -> float:
+        """Return how many of the noises that answer a question now come in shares, from masked groups."""
+        return 0.0 if plan is None else plan.shared(self.desk.present, self._lapses.left_out)
 
     def alone(self, plan: LivePlan) -> int:
         """Return how many of the groups that a question is answered with now are owners alone."""

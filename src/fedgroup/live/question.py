@@ -28,6 +28,7 @@ from fedgroup.questions.methods import Method, trust_in
 from fedgroup.questions.query import RangeQuery
 from fedgroup.user import role as user
 from fedgroup.user.notes import reading_notes
+from fedgroup.user.pricing import price_facts
 
 if TYPE_CHECKING:
     from fedgroup.live.provider import LiveProvider
@@ -107,7 +108,7 @@ class LiveQuestion:
             "groups": groups,
             "noises": noises,
             "owners": len(provider.desk.present),
-            "delta": 0.0 if plan is None else plan.delta,
+            **price_facts(self.query, provider.settings.accounting, times=1, delta=0.0 if plan is None else plan.delta),
         }
         return user.expectation(
             self.query,
@@ -115,7 +116,7 @@ class LiveQuestion:
             method=method,
             charge=epsilon,
             left=left,
-            epsilon=float(epsilon),
+            shared=provider.shared(plan),
             private=True,
             owners_left=await provider.owners_left_now(epsilon),
         )
@@ -134,7 +135,7 @@ class LiveQuestion:
         return map_from(facts, self.query, self.provider.settings.public_map, stored=True, charged=0.0)
 
     def _answer(self, tally: Tally, attendance: Attendance) -> Released:
-        settings, cost = self.provider.settings, float(self.query.epsilon * (1 + tally.reruns))
+        settings, times = self.provider.settings, 1 + tally.reruns
         colluders, alone = settings.masks.colluders, bool(tally.alone)
         method = {
             "method": self.method.name,
@@ -142,13 +143,12 @@ class LiveQuestion:
             "trust": trust_in(tally.modes, colluders=colluders, delta=tally.delta, alone=alone),
             "groups": tally.groups,
             "noises": tally.noises,
-            "delta": tally.delta,
+            **price_facts(self.query, settings.accounting, times=times, delta=tally.delta),
         }
         told: dict[str, Any] = {
             "method": method,
-            "charged": cost,
+            "charged": float(self.query.epsilon * times),
             "notes": (*reading_notes(self.query, settings.protection), *notes_of(tally, attendance)),
-            "epsilon": cost,
             "private": True,
             "asked_at": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
             "refused": tally.reasons,

@@ -271,7 +271,7 @@ def _broker(config: ProviderConfig, topics: Topics, vouching: Vouching, tls: ssl
 
 
 def _agreed(facts: FederationTable) -> bytes:
-    return agreed_on(facts.name, facts.public_map, facts.protection)
+    return agreed_on(facts.name, facts.public_map, facts.protection, facts.counted)
 
 
 def _identity(folder: str, authority: str, federation: str) -> tuple[Identity, Trust]:

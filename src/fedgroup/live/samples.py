@@ -18,6 +18,8 @@ neighbours = "add-remove"             # what epsilon protects: one record added 
 unit = "record"                       # or "owner", with max_records = K: all records of an owner, cut to K
                                       # or "subject", such as a car: K records, and max_bins = M bins of a map
 subjects = false                      # true: owners' tables say which records are of one subject
+# accounting = "zcdp"                 # count rho instead of epsilon: many answers are sharper; caps then hold with
+# delta = 1e-6                        # this delta. A ledger of pure epsilon moves over, and there is no way back
 {offered}
 [identity]                            # see: fedgroup certificates --help
 folder = "{folder}"                   # this party's certificate and keys

@@ -10,6 +10,7 @@ from fedgroup.given import one_of
 from fedgroup.live.attendance import Quorum
 from fedgroup.live.waves import IN_FLIGHT_BYTES
 from fedgroup.messages.limits import MOST_MEMBERS
+from fedgroup.privacy.accounting import PURE, Accounting
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.graphs import LEFTOVERS, PRIVATE
 from fedgroup.questions.methods import Method
@@ -26,16 +27,18 @@ import json
 from fedgroup.messages.limits import AGREED_BYTES
 
 
-def agreed_on(federation: str, public_map: PublicMap, protection: Protection) -> bytes:
-    """Return the digest of what all parties agreed on: a federation's name, map and protection. It is shown.
+def agreed_on(federation: str, public_map: PublicMap, protection: Protection, accounting: Accounting = PURE) -> bytes:
+    """Return the digest of what all parties agreed on: a federation's name, map, protection, accounting. It is shown.
 
     An owner that counts in degrees what others count in metres would make answers wrong without anybody noticing. So
     the provider admits nobody with another digest than its own, and an owner refuses messages with another one.
     """
     domain = [float(side) + 0.0 for side in public_map.domain.sides]  # -0 is 0
-    protected = [protection.neighbours, protection.unit, protection.max_records]
+    protected: list[object] = [protection.neighbours, protection.unit, protection.max_records]
     if protection.max_bins is not None or protection.subjects:
         protected += [protection.max_bins, protection.subjects]
+    if accounting.delta is not None:
+        protected += [accounting.kind, accounting.delta.atto]
     facts = json.dumps([federation, domain, public_map.lonlat, *protected])
     return hashlib.sha256(b"fedgroup agreed v1 " + facts.encode()).digest()[:AGREED_BYTES]
 
@@ -79,6 +82,7 @@ class LiveSettings:
     quorum: Quorum = field(default_factory=Quorum)
     messages_at_once: int = 2_000
     in_flight_bytes: int = IN_FLIGHT_BYTES
+    accounting: Accounting = PURE
 
     def __post_init__(self) -> None:
         if not 2 <= self.mpc_most <= MOST_MEMBERS:

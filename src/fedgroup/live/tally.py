@@ -114,7 +114,7 @@ class Tally:
         columns = (self.sums + self.hidden).reshape(-1, len(parts)).T
         scales = scales_of(self.query, protection)
         sums = dict(zip(parts, columns, strict=True))
-        return NoisyTotals(sums, scales, False, noises=self.noises, heard=len(self.heard))
+        return NoisyTotals(sums, scales, False, noises=self.noises, heard=len(self.heard), shared=self.shared)
 
 
 class FirstStep:

@@ -39,6 +39,7 @@ from fedgroup.maps.published import published_from
 from fedgroup.questions.bins import Categories
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.questions.said import places_said, range_said, said_places
+from fedgroup.rho import Rho
 from fedgroup.space import Box, PublicMap
 from fedgroup.space.places import is_several
 from fedgroup.space.shapes import geometry_of
@@ -130,7 +131,8 @@ def _asked(query: RangeQuery) -> dict[str, Any]:
     by = {} if query.by is None else {"by": asdict(query.by) | {"values": list(query.by.values)}}
     times = {name: getattr(query, name) for name in ("since", "until", "every") if getattr(query, name) is not None}
     places = {"places" if is_several(query.range) else "range": said_places(query.range)}
-    return {"kind": query.kind, "nano_epsilon": query.epsilon.nano, **places, **measured, **times, **by}
+    rho = {} if query.rho is None else {"pico_rho": query.rho.pico}
+    return {"kind": query.kind, "nano_epsilon": query.epsilon.nano, **rho, **places, **measured, **times, **by}
 
 
 def _question(asked: Mapping[str, Any], public_map: PublicMap) -> RangeQuery:
@@ -150,6 +152,7 @@ def _question(asked: Mapping[str, Any], public_map: PublicMap) -> RangeQuery:
         until=asked.get("until"),
         every=asked.get("every"),
         by=None if by is None else Categories(by["attribute"], tuple(by["values"]), by["other"]),
+        rho=None if asked.get("pico_rho") is None else Rho(asked["pico_rho"]),
     )
 
 

@@ -21,6 +21,7 @@ from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.given import path_like, whole_number, written
 from fedgroup.maps.areas import square_km
 from fedgroup.maps.published import PublishedMap
+from fedgroup.privacy.concentrated_law import ConcentratedSum
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.shown import number, table, told_facts
@@ -112,7 +113,9 @@ def _half(made: PrivateMap, bins: int, confidence: float) -> float:
         return 0.0
     (part,) = made.query.parts
     unit = 1.0 if made.query.measure is None else float(made.query.measure.step)
-    law = NoiseSum(DiscreteLaplace(Fraction(made.scales[part])), made.noises * bins)
+    scale = Fraction(made.scales[part])
+    noises = made.noises * bins
+    law = NoiseSum(DiscreteLaplace(scale), noises) if made.query.rho is None else ConcentratedSum(scale**2, noises)
     return float(law.half_width(confidence) * unit)
 
 

@@ -10,11 +10,13 @@ from fedgroup.messages.values import (
     Grouping,
     Labels,
     MaskedAnswers,
+    NoiseScale,
     Noisy,
     NoisyAnswers,
     NoisyTotals,
     NoisyVectors,
     Partition,
+    Variances,
 )
 
 __all__ = [
@@ -22,9 +24,11 @@ __all__ = [
     "Grouping",
     "Labels",
     "MaskedAnswers",
+    "NoiseScale",
     "Noisy",
     "NoisyAnswers",
     "NoisyTotals",
     "NoisyVectors",
     "Partition",
+    "Variances",
 ]

@@ -5,6 +5,7 @@ Owners are positions in the public roster; no value here holds a record, an exac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -88,6 +89,22 @@ class NoisyVectors:
         return len(self.values)
 
 
+@dataclass(frozen=True)
+class Variances:
+    """The noises of concentrated accounting: discrete Gaussian where one party draws a noise, Skellam in shares."""
+
+    gaussian: Fraction
+    skellam: Fraction
+
+    def __float__(self) -> float:
+        """The standard deviation of the Gaussian one."""
+        return math.sqrt(self.gaussian)
+
+
+NoiseScale = Fraction | Variances
+"""How large a noise is: the scale of a Laplace noise, or variances."""
+
+
 @dataclass(frozen=True, eq=False)
 class MaskedAnswers:
     """What the members of masked groups send: a row per member, a word per bin and part, bin after bin.
@@ -111,7 +128,7 @@ class NoisyAnswers:
     """
 
     parts: Mapping[str, Noisy]
-    scales: Mapping[str, Fraction]
+    scales: Mapping[str, NoiseScale]
     continuous: bool
     noises: int
     heard: int
@@ -120,13 +137,17 @@ class NoisyAnswers:
 
 @dataclass(frozen=True, eq=False)
 class NoisyTotals:
-    """The sums of all groups' noisy answers, bin by bin, and how many noises each holds: more in masked groups."""
+    """The sums of all groups' noisy answers, bin by bin, and how many noises each holds: more in masked groups.
+
+    `shared` of the noises came in shares, from masked groups.
+    """
 
     parts: Mapping[str, Noisy]
-    scales: Mapping[str, Fraction]
+    scales: Mapping[str, NoiseScale]
     continuous: bool
     noises: float
     heard: int
+    shared: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

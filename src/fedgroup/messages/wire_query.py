@@ -19,6 +19,7 @@ from fedgroup.messages.limits import (
 from fedgroup.questions.bins import Categories
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.rho import LARGEST, PICO, Rho
 from fedgroup.space import Box, Circle, Grid, MultiPolygon, Polygon, Rectangle
 from fedgroup.space.blocks import DEEPEST, HIGHEST, Blocks
 from fedgroup.space.places import Districts, Hexagons, Places
@@ -137,10 +138,12 @@ class WireQuery:
     by: str | None = None
     values: list[str | float] = field(default_factory=list)
     other: bool = False
+    rho_pico: int | None = None
 
     def __post_init__(self) -> None:
         require(self.kind in KINDS, "a question is of a known kind")
         require(self.epsilon_nano > 0, "a question has an epsilon greater than 0")
+        _require_price(self.epsilon_nano, self.rho_pico)
         require(self.attribute is None or 0 < len(self.attribute) <= MOST_TEXT, "an attribute has a short name")
         times = (self.since, self.until, self.every)
         require(all(time is None or abs(time) < _LATEST for time in times), "a time lies within some 100,000 years")
@@ -157,7 +160,8 @@ class WireQuery:
         measured = () if m is None else (m.attribute, m.clip, m.signed, m.resolution)
         plain = cls(query.kind, WireRange.of(query.range), query.epsilon.nano, *measured)
         cut: dict[str, Any] = {} if by is None else {"by": by.attribute, "values": list(by.values), "other": by.other}
-        said = replace(plain, since=query.since, until=query.until, every=query.every, **cut)
+        rho = None if query.rho is None else query.rho.pico
+        said = replace(plain, since=query.since, until=query.until, every=query.every, rho_pico=rho, **cut)
         _require_few(query)
         return said
 
@@ -188,6 +192,7 @@ class WireQuery:
             self.until,
             self.every,
             None if self.by is None else Categories(self.by, tuple(self.values), self.other),
+            None if self.rho_pico is None else Rho(self.rho_pico),
         )
         _require_few(query)
         return query
@@ -197,6 +202,13 @@ def _require_few(query: RangeQuery) -> None:
     """Refuse more bins than fit an answer; a mean takes two numbers a bin."""
     most = MOST_WORDS // len(query.parts)
     require(query.bins <= most, f"a live map of this kind has at most {most} bins, got {query.bins}")
+
+
+def _require_price(epsilon_nano: int, rho_pico: int | None) -> None:
+    """Refuse a rho whose epsilon is another one than it comes to: who reads only one of them must not be misled."""
+    if rho_pico is not None:
+        require(0 < rho_pico <= LARGEST * PICO, "a rho is greater than 0, and not too large to be counted")
+        require(Rho(rho_pico).pure.nano == epsilon_nano, "a question for a rho has the epsilon that costs as much")
 
 
 def _require_short(names: list[str]) -> None:

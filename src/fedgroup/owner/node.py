@@ -71,11 +71,11 @@ from fedgroup.owner.rounds import (
 )
 from fedgroup.owner.together import Answering, Begin, Earlier, Keep, answered, answered_together
 from fedgroup.privacy.budget import Charge
+from fedgroup.privacy.concentrated import require_noise
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import disclose_to_leader, release_vectors, scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.privacy.shares import require_shareable
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.words import question, round_name
 from fedgroup.space import PublicMap
@@ -336,7 +336,7 @@ class OwnerNode:
         if group.mode == "masked":
             group.terms.require_enough(len(group.members))
             for scale in scales_of(query, self._protection).values():
-                require_shareable(scale, group.terms.parts)
+                require_noise(scale, shared=True)
             return self._ready(this, "masked")
         return self._disclose(this)
 
@@ -475,7 +475,7 @@ class OwnerNode:
     def _charge(self, ask: Ask, query: RangeQuery, how: str) -> Charge:
         by = f", asked by {ask.by}" if ask.by else ""
         text = f"{question(query)}, {how}{by}, round {round_name(ask.round)}"
-        return Charge(query.epsilon, "query", text, protection=self._protected)
+        return Charge(query.epsilon, "query", text, protection=self._protected, rho=query.rho)
 
     def _said(self, message: Any) -> Letters:
         return [(PROVIDER, self._encode(message))]

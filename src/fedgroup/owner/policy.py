@@ -19,6 +19,7 @@ from fedgroup.messages.limits import MOST_WORDS
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.methods import MODES
 from fedgroup.questions.query import RangeQuery
+from fedgroup.rho import Rho
 from fedgroup.space import PublicMap, Range
 from fedgroup.space.places import Places, smallest_of
 from fedgroup.space.room import has_room
@@ -31,7 +32,7 @@ _SECOND = 1_000_000
 class Policy:
     """An owner's veto, in numbers.
 
-    highest_epsilon   the most a single question may cost
+    highest_epsilon   the most a single question may cost; of one for a rho, half the square of it
     highest_setup     the most a noisy vector may cost; None: as a question
     kinds, modes      the questions it answers, and the groups it joins; trusted groups show its leader exact answers
     trusted_with      the owners it consents to be in trusted groups with; `*` for all
@@ -78,7 +79,7 @@ class Policy:
         """Return the reason to refuse a question, None if there is none."""
         if self.paused:
             return "paused"
-        if query.epsilon > self.highest_epsilon:
+        if query.epsilon > self.highest_epsilon if query.rho is None else query.rho > Rho.of_pure(self.highest_epsilon):
             return "epsilon"
         if query.kind not in self.kinds:
             return "kind"

@@ -6,7 +6,7 @@ from fedgroup.errors import BudgetExhausted, LedgerUnavailable, ProtocolViolatio
 from fedgroup.messages.limits import MOST_NAME
 from fedgroup.messages.live import ToOwner
 from fedgroup.owner.node_parts import OwnersSilo
-from fedgroup.privacy.laplace import require_drawable
+from fedgroup.privacy.concentrated import require_noise
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
@@ -35,7 +35,7 @@ def _require_possible(query: RangeQuery, public_map: PublicMap, protection: Prot
         return
     require_on_map(query.range, public_map)
     for scale in scales_of(query, protection).values():
-        require_drawable(scale)
+        require_noise(scale, shared=False)
     query.__dict__["_possible"] = public_map, protection
 
 

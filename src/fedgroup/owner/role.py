@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, partial
 
 import numpy as np
@@ -18,6 +19,7 @@ from fedgroup.owner.identity import Codes
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records, require_degrees
 from fedgroup.privacy.budget import Charge, Ledger
+from fedgroup.privacy.concentrated import require_noise
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import (
@@ -31,7 +33,6 @@ from fedgroup.privacy.release import (
     scales_of,
 )
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.privacy.shares import require_shareable
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.masking import Words
 from fedgroup.secure.round import MaskedGroups
@@ -165,9 +166,9 @@ class DataOwners:
 
     def _require_drawable(self, query: RangeQuery, terms: AnswerTerms) -> None:
         for scale in scales_of(query, self._protection).values():
-            require_drawable(scale)
-            if terms.masked is not None:
-                require_shareable(scale, 1)
+            require_noise(scale, shared=terms.masked is not None)
+        if query.rho is not None:
+            self._noise.gaussian_sums(Fraction(1), 0, 0)  # none: a source that has no such noise refuses
         if terms.masked is not None and self._noise.continuous:
             raise InvalidInput("masked groups need noise in whole numbers; floating-point noise cannot be shared")
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.errors import ProtocolViolation
+from fedgroup.messages import Variances
 from fedgroup.messages.asked import Ask
 from fedgroup.messages.said import Letter, Masked
 from fedgroup.owner.groups import Group
@@ -20,6 +21,7 @@ from fedgroup.privacy.lone_share import epsilon_if_alone
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import Disclosed, release_masked, release_sum, scales_of
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.privacy.skellam import skellam_rho
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.masking import round_context
 from fedgroup.secure.member import Member
@@ -208,15 +210,21 @@ def masked_reply(
 def told_of_masked(this: Round, heard: int, protection: Protection) -> str:
     """Return how the ledger tells of an answer masked with so many members."""
     group, parts = this.group, this.group.terms.parts
-    alone = sum(_alone(part, this.query, protection, parts) for part in scales_of(this.query, protection))
-    terms = (
-        f"{parts} part{'' if parts == 1 else 's'}, {group.terms.colluders} may collude, epsilon if alone {alone:.3g}"
-    )
+    alone = _alone(this.query, protection, parts)
+    terms = f"{parts} part{'' if parts == 1 else 's'}, {group.terms.colluders} may collude, {alone}"
     return f"masked with {heard} of {len(group.members)} ({terms})"
 
 
-def _alone(part: str, query: RangeQuery, protection: Protection, parts: int) -> float:
-    return epsilon_if_alone(protection.of(part, query), scales_of(query, protection)[part], parts)
+def _alone(query: RangeQuery, protection: Protection, parts: int) -> str:
+    """Return what one share of noise is worth if nobody else's is there, in words."""
+    cost = 0.0
+    for part, scale in scales_of(query, protection).items():
+        reach = protection.of(part, query)
+        if isinstance(scale, Variances):
+            cost += float(skellam_rho(scale.skellam / parts, reach=reach, squared=protection.squared(part, query)))
+        else:
+            cost += epsilon_if_alone(reach, scale, parts)
+    return f"{'epsilon' if query.rho is None else 'rho'} if alone {cost:.3g}"
 
 
 def _context(this: Round) -> bytes:

@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from fedgroup.epsilon import LARGEST, NANO, NOTHING, Epsilon
+from fedgroup.epsilon import NANO, NOTHING, Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput
+from fedgroup.privacy.accounting import PURE, Accounting
 from fedgroup.privacy.comparing import Comparing
+from fedgroup.rho import PICO, Rho
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,9 @@ class Charge:
     A charge for a plan (`plan` is its id) is made once per ledger: repeated, it costs nothing. `protection` says what
     the epsilon protects; amounts that protect different things do not add up, so a ledger takes one kind only. Nothing
     is protected by an evaluation, which shows exact values: it costs no epsilon and leaves its line all the same.
+
+    With a `rho` that is its cost, and only ledgers of concentrated accounting take it; `epsilon` is then the largest
+    pure one that costs no more.
     """
 
     epsilon: Epsilon
@@ -32,11 +37,12 @@ class Charge:
     plan: str | None = None
     owners: Sequence[str] | None = None
     protection: str | None = "one record, add-remove"
+    rho: Rho | None = None
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a ledger."""
+    """One line of a ledger; `rho` is what it counts in concentrated accounting, and `epsilon` 0 if it was priced so."""
 
     at: str
     epoch: int
@@ -44,6 +50,7 @@ class Entry:
     question: str
     epsilon: Epsilon
     owners: int | None
+    rho: Rho | None = None
 
 
 def evaluation_of(question: str) -> Charge:
@@ -51,10 +58,12 @@ def evaluation_of(question: str) -> Charge:
     return Charge(NOTHING, "evaluation", question, protection=None)
 
 
-def entry_of(charge: Charge, *, at: str, epoch: int) -> Entry:
+def entry_of(charge: Charge, *, at: str, epoch: int, accounting: Accounting = PURE) -> Entry:
     """Return the line a charge leaves in a ledger."""
     owners = None if charge.owners is None else len(charge.owners)
-    return Entry(at, epoch, charge.purpose, charge.question, charge.epsilon, owners)
+    epsilon = charge.epsilon if charge.rho is None else NOTHING
+    rho = accounting.rho_of(charge.epsilon, charge.rho)
+    return Entry(at, epoch, charge.purpose, charge.question, epsilon, owners, rho)
 
 
 class Ledger(Protocol):
@@ -65,6 +74,9 @@ class Ledger(Protocol):
 
     @property
     def epoch(self) -> int: ...
+
+    @property
+    def accounting(self) -> Accounting: ...
 
     def charge(self, charges: Sequence[Charge]) -> Epsilon:
         """Record all of `charges`, or none and raise `BudgetExhausted`; return what one owner pays at most."""
@@ -84,6 +96,14 @@ class Ledger(Protocol):
 
     def spent(self) -> Epsilon:
         """Return what the owner that spent most has spent in this epoch."""
+        ...
+
+    def left(self) -> Epsilon | None:
+        """Return the largest epsilon that every owner can still spend on one question; None when nothing is capped."""
+        ...
+
+    def left_rho(self) -> Rho | None:
+        """Return what every owner can still spend as a rho; None when nothing is capped, or epsilon is counted."""
         ...
 
     def entries(self) -> list[Entry]:
@@ -109,16 +129,49 @@ class Ledger(Protocol):
 
 @dataclass(frozen=True)
 class Spending:
-    """What all owners spent alike, and what some spent besides, in nano-epsilon."""
+    """What all owners spent alike, and what some spent besides, in the units of the accounting."""
 
     for_all: int = 0
     for_some: Mapping[str, int] = field(default_factory=dict)
+    accounting: Accounting = PURE
+
+    @property
+    def units(self) -> int:
+        """What the owner that spent most has spent."""
+        return self.for_all + max(self.for_some.values(), default=0)
 
     @property
     def most(self) -> Epsilon:
-        """What the owner that spent most has spent; without a cap it can be more than the largest epsilon there is."""
-        most = self.for_all + max(self.for_some.values(), default=0)
-        return Epsilon(min(most, LARGEST * NANO))
+        """What that comes to."""
+        return self.accounting.stated(self.units)
+
+    @property
+    def price(self) -> Epsilon:
+        """The epsilon of one pure release that counts as much: prices are told so, and what is left too."""
+        return self.accounting.largest(self.units)
+
+    def units_left(self, cap: Epsilon | None) -> int | None:
+        """Return what is left under the cap; None when nothing is capped."""
+        return None if cap is None else max(0, self.accounting.units_within(cap) - self.units)
+
+    def left(self, cap: Epsilon | None) -> Epsilon | None:
+        """Return the largest epsilon of one question that is still within the cap; None when nothing is capped."""
+        units = self.units_left(cap)
+        return None if units is None else self.accounting.largest(units)
+
+    def left_rho(self, cap: Epsilon | None) -> Rho | None:
+        """Return the largest rho that is still within the cap; None when nothing is capped, or epsilon is counted."""
+        units = self.units_left(cap)
+        return None if units is None or self.accounting == PURE else self.accounting.as_rho(units)
+
+    def carried_to(self, accounting: Accounting) -> Spending:
+        """Return the same spending as another accounting counts it: what each owner spent in all, as one release.
+
+        Guarantee: no owner's spending becomes less than that of its one release of all it had spent.
+        """
+        for_all = accounting.carried(self.for_all)
+        some = {owner: accounting.carried(self.for_all + units) - for_all for owner, units in self.for_some.items()}
+        return Spending(for_all, some, accounting)
 
 
 def settle(charges: Sequence[Charge], *, cap: Epsilon | None, before: Spending) -> Spending:
@@ -126,16 +179,19 @@ def settle(charges: Sequence[Charge], *, cap: Epsilon | None, before: Spending) 
 
     Guarantee: no owner that pays ends above the cap.
     """
-    for_all = sum(charge.epsilon.nano for charge in charges if charge.owners is None)
+    accounting = before.accounting
+    costs = [accounting.units_of(charge.epsilon, charge.rho) for charge in charges]
+    for_all = sum(cost for charge, cost in zip(charges, costs, strict=True) if charge.owners is None)
     for_some: Counter[str] = Counter()
-    for charge in charges:
+    for charge, cost in zip(charges, costs, strict=True):
         for owner in charge.owners or ():
-            for_some[owner] += charge.epsilon.nano
+            for_some[owner] += cost
+    most = None if cap is None else accounting.units_within(cap)
     payers = {"": 0, **before.for_some, **for_some} if for_all else for_some
     for owner in payers:
         spent = before.for_all + before.for_some.get(owner, 0)
-        _require_affordable(cap=cap, spent=spent, asked=for_all + for_some[owner])
-    return Spending(for_all, for_some)
+        _require_affordable(accounting, most=most, spent=spent, asked=for_all + for_some[owner])
+    return Spending(for_all, for_some, accounting)
 
 
 def once_per_plan(charges: Sequence[Charge], known: Callable[[Charge], bool]) -> list[Charge]:
@@ -178,12 +234,13 @@ def change_of_cap(before: Epsilon | None, cap: Epsilon, *, raising: bool) -> str
     return f"budget set to {cap}, raised from {before}"
 
 
-def left_of(cap: Epsilon | None, spent: Epsilon) -> Epsilon | None:
-    """Return what is left under the cap; None when nothing is capped."""
-    return None if cap is None else Epsilon(max(0, cap.nano - spent.nano))
+def moved_line(accounting: Accounting, spent: Spending) -> str:
+    """Return what a ledger notes when it counts otherwise from now on."""
+    return f"accounting is {accounting} from now on; what was spent counts as {accounting.as_rho(spent.units)}"
 
 
-def _require_affordable(*, cap: Epsilon | None, spent: int, asked: int) -> None:
-    if cap is not None and spent + asked > cap.nano:
-        left = max(0, cap.nano - spent)
-        raise BudgetExhausted(asked=asked / NANO, left=left / NANO, cap=float(cap))
+def _require_affordable(accounting: Accounting, *, most: int | None, spent: int, asked: int) -> None:
+    if most is not None and spent + asked > most:
+        left, unit = max(0, most - spent), NANO if accounting == PURE else PICO
+        counted = "epsilon" if accounting == PURE else "rho"
+        raise BudgetExhausted(asked=asked / unit, left=left / unit, cap=most / unit, counted=counted)

@@ -46,11 +46,11 @@ def _accepted(stream: Keystream, scale: Fraction, proposals: int) -> Ints:
     kept = np.flatnonzero(_uniform_below_each(stream, k) < w)
     k, i = k[kept], i[kept]
     # An i above 250, which would leave 64 bits here, has probability e^-250: it is never seen.
-    accepted: Ints = k[_coins_of_exp(stream, k * scale.denominator - i * scale.numerator, scale.numerator)]
+    accepted: Ints = k[coins_of_exp(stream, k * scale.denominator - i * scale.numerator, scale.numerator)]
     return accepted
 
 
-def _coins_of_exp(stream: Keystream, u: Ints, t: int) -> Bools:
+def coins_of_exp(stream: Keystream, u: Ints, t: int) -> Bools:
     """Return independent coins, the n-th true with probability exp(-u[n] / t): whole steps of 1/e and one coin more."""
     whole = u // t
     coins = _successes_of_exp_one(stream, len(u)) >= whole

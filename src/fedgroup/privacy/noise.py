@@ -19,9 +19,11 @@ import numpy.typing as npt
 
 from fedgroup.errors import InvalidInput
 from fedgroup.given import whole_number
+from fedgroup.privacy.gaussian import draw_gaussian_sums
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.privacy.laplace import draw_discrete_laplace, draw_discrete_laplace_sums
 from fedgroup.privacy.shares import draw_laplace_shares, draw_sums_of_shares
+from fedgroup.privacy.skellam import draw_skellam
 
 LARGEST_SEED = 2**128
 
@@ -52,6 +54,14 @@ class NoiseSource(Protocol):
 
     def sums_of_shares(self, scale: Fraction, parts: int, shares: int, count: int) -> Ints:
         """Return `count` independent sums of so many `shares`, of which `parts` make one Laplace noise."""
+        ...
+
+    def gaussian_sums(self, variance: Fraction, each: int, count: int) -> Ints:
+        """Return `count` independent sums of `each` discrete Gaussian noises of one variance parameter."""
+        ...
+
+    def skellam(self, variance: Fraction, count: int) -> Ints:
+        """Return `count` independent Skellam noises, of which sums are Skellam noises too."""
         ...
 
 
@@ -88,6 +98,16 @@ class SecureNoise:
         """Return `count` independent sums of so many `shares`, of which `parts` make one Laplace noise."""
         with self._turn():
             return draw_sums_of_shares(self._stream, scale, parts=parts, shares=shares, count=count)
+
+    def gaussian_sums(self, variance: Fraction, each: int, count: int) -> Ints:
+        """Return `count` independent sums of `each` discrete Gaussian noises of one variance parameter."""
+        with self._turn():
+            return draw_gaussian_sums(self._stream, variance, each=each, count=count)
+
+    def skellam(self, variance: Fraction, count: int) -> Ints:
+        """Return `count` independent Skellam noises, of which sums are Skellam noises too."""
+        with self._turn():
+            return draw_skellam(self._stream, variance, count)
 
     def _turn(self) -> threading.Lock:
         """Return the lock under which this process may use its stream."""
@@ -151,6 +171,16 @@ class SeededNoise:
         with self._lock:
             return draw_sums_of_shares(self._stream, scale, parts=parts, shares=shares, count=count)
 
+    def gaussian_sums(self, variance: Fraction, each: int, count: int) -> Ints:
+        """Return `count` independent sums of `each` discrete Gaussian noises of one variance parameter."""
+        with self._lock:
+            return draw_gaussian_sums(self._stream, variance, each=each, count=count)
+
+    def skellam(self, variance: Fraction, count: int) -> Ints:
+        """Return `count` independent Skellam noises, of which sums are Skellam noises too."""
+        with self._lock:
+            return draw_skellam(self._stream, variance, count)
+
 
 class FloatingPointLaplace:
     """The paper's continuous Laplace noise in floating point, from a known seed.
@@ -185,6 +215,15 @@ class FloatingPointLaplace:
         """Refuse: shares are whole numbers."""
         asked = f"{count} shares in {parts} parts of scale {scale}"
         raise InvalidInput(f"floating-point noise cannot make noise shares, got a request of {asked}; use SeededNoise")
+
+    def gaussian_sums(self, variance: Fraction, each: int, count: int) -> NoReturn:
+        """Refuse: the paper has no such noise."""
+        raise InvalidInput(f"floating-point noise is Laplace noise, got {each * count} of variance {float(variance):g}")
+
+    def skellam(self, variance: Fraction, count: int) -> NoReturn:
+        """Refuse: the paper has no such noise."""
+        self.gaussian_sums(variance, 1, count)
+        raise AssertionError
 
 
 def _key_of(seed: int) -> bytes:

@@ -46,3 +46,15 @@ class OpenDPNoise:
         """Refuse: OpenDP has no negative binomial."""
         asked = f"{count} shares in {parts} parts of scale {scale}"
         raise InvalidInput(f"OpenDP's sampler cannot make noise shares, got a request of {asked}; use SecureNoise")
+
+    def gaussian_sums(self, variance: Fraction, each: int, count: int) -> NoReturn:
+        """Refuse: this source is for Laplace noise."""
+        asked = f"{each * count} of variance {float(variance):g}"
+        raise InvalidInput(
+            f"OpenDP's sampler is used for Laplace noise only, got a request of {asked}; use SecureNoise"
+        )
+
+    def skellam(self, variance: Fraction, count: int) -> NoReturn:
+        """Refuse: OpenDP has no Skellam noise."""
+        self.gaussian_sums(variance, 1, count)
+        raise AssertionError

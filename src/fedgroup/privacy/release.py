@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages import NoisyAnswers, NoisyVectors
+from fedgroup.messages import NoiseScale, NoisyAnswers, NoisyVectors
+from fedgroup.privacy.concentrated import drawn_sums, shares_of_noise, summed_shares, variances_of
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
@@ -50,15 +51,21 @@ def scale_of_noise(sensitivity: int, epsilon: Epsilon) -> Fraction:
 _scale = lru_cache(maxsize=256)(scale_of_noise)
 
 
-def scales_of(query: RangeQuery, protection: Protection) -> dict[str, Fraction]:
-    """Return the scale of the noise that each part of the answer gets in every bin."""
-    known: tuple[Protection, dict[str, Fraction]] | None = query.__dict__.get("_scales")
+def scales_of(query: RangeQuery, protection: Protection) -> dict[str, NoiseScale]:
+    """Return how large the noise is that each part of the answer gets in every bin: Laplace, or priced by a rho."""
+    known: tuple[Protection, dict[str, NoiseScale]] | None = query.__dict__.get("_scales")
     if known is None or known[0] != protection:
-        scales: dict[str, Fraction] = {
-            part: _scale(protection.of(part, query), query.epsilon_of_part) for part in query.parts
-        }
-        known = query.__dict__["_scales"] = protection, scales
+        known = query.__dict__["_scales"] = protection, _scales(query, protection)
     return dict(known[1])
+
+
+def _scales(query: RangeQuery, protection: Protection) -> dict[str, NoiseScale]:
+    rho = query.rho_of_part
+    if rho is None:
+        return {part: _scale(protection.of(part, query), query.epsilon_of_part) for part in query.parts}
+    return {
+        part: variances_of(protection.of(part, query), protection.squared(part, query), rho) for part in query.parts
+    }
 
 
 def release_vectors(
@@ -94,19 +101,20 @@ def _wide_enough(noisy: npt.NDArray[Any], released: npt.NDArray[Any]) -> npt.NDA
 def release_sum(
     exact: Mapping[str, Ints], *, groups: int, query: RangeQuery, protection: Protection, noise: NoiseSource, heard: int
 ) -> NoisyAnswers:
-    """Return the exact sums over some disjoint groups with one Laplace noise per group, part and bin, added up.
+    """Return the exact sums over some disjoint groups with one noise per group, part and bin, added up.
 
     A leader does this for its group. A host of many groups does it for all at once: the sum of their noisy sums is
     the same number, and shows less than each of them would.
 
     Requires:  `exact[part]` is the whole-unit sum over all the groups, bin by bin; `groups` counts those with nothing
                in range too.
-    Guarantee: the result is `query.epsilon`-differentially private: each part is calibrated to its share of it and to
-               all bins together, and holds at least one whole noise of each group in every bin.
-    Proof:     docs/guarantees.md#counts
+    Guarantee: the result is `query.epsilon`-differentially private, or costs `query.rho` if that is its price: each
+               part is calibrated to its share of it and to all bins together, and holds at least one whole noise of
+               each group in every bin.
+    Proof:     docs/guarantees.md#counts, docs/guarantees.md#gaussian-noise
     """
     scales = scales_of(query, protection)
-    noisy = {part: sums + noise.laplace_sums(scales[part], groups, len(sums)) for part, sums in exact.items()}
+    noisy = {part: sums + drawn_sums(noise, scales[part], groups, len(sums)) for part, sums in exact.items()}
     return NoisyAnswers(noisy, scales, noise.continuous, noises=groups, heard=heard)
 
 
@@ -117,9 +125,9 @@ def release_masked(
 
     Requires:  `exact[part]` has a row per member and a column per bin, of all bins or of some of them; `parts[i]`
                shares make one noise in member i's group (`secure.terms`); `mask` is used for these words only.
-    Guarantee: alone a row is uniform; the sums of a group are `query.epsilon`-differentially private, all bins
-               together, when at least `parts` of its heard members are honest.
-    Proof:     docs/guarantees.md#masked-groups
+    Guarantee: alone a row is uniform; the sums of a group are `query.epsilon`-differentially private, or cost
+               `query.rho`, all bins together, when at least `parts` of its heard members are honest.
+    Proof:     docs/guarantees.md#masked-groups, docs/guarantees.md#skellam-noise
     """
     scales = scales_of(query, protection)
     words = [values + _shares(scales[part], parts, noise, bins=values.shape[1]) for part, values in exact.items()]
@@ -144,19 +152,19 @@ def release_masked_sum(
     """
     scales = scales_of(query, protection)
     return {
-        part: sums + sum(noise.sums_of_shares(scales[part], t, n, len(sums)) for t, n in sorted(sizes.items()))
+        part: sums + sum(summed_shares(noise, scales[part], t, n, len(sums)) for t, n in sorted(sizes.items()))
         for part, sums in exact.items()
     }
 
 
-def _shares(scale: Fraction, parts: Ints, noise: NoiseSource, *, bins: int) -> Ints:
+def _shares(scale: NoiseScale, parts: Ints, noise: NoiseSource, *, bins: int) -> Ints:
     """Return a share of noise per member and bin; members whose noise has as many parts are drawn together."""
     if len(parts) == 1:
-        return noise.laplace_shares(scale, int(parts[0]), bins).reshape(1, bins)
+        return shares_of_noise(noise, scale, int(parts[0]), bins).reshape(1, bins)
     shares = np.empty((len(parts), bins), dtype=np.int64)
     for t in np.unique(parts).tolist():
         mine = np.flatnonzero(parts == t)
-        shares[mine] = noise.laplace_shares(scale, t, len(mine) * bins).reshape(len(mine), bins)
+        shares[mine] = shares_of_noise(noise, scale, t, len(mine) * bins).reshape(len(mine), bins)
     return shares
 
 

@@ -11,7 +11,7 @@ A result is a vector over disjoint bins; a range is one bin. Its L1 distance bet
 
 and with `replace` twice that over several bins. In one bin `replace` needs no more where nothing is negative, and twice
 for sums of [-theta, theta]. K is the most records of a unit that count, M the most bins a subject counts in, each at
-most the number of bins; see docs/guarantees.md#sensitivity.
+most the number of bins; see docs/guarantees.md#sensitivity. `squared` is the same in the L2 distance.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Protection:
     counts in as one of the people there. With `subjects` owners' tables say which of their records are of one subject,
     such as a car; without, an owner is its own and only subject.
 
-    Guarantee: the sensitivities below bound the L1 distance of the exact results of any two neighbours.
+    Guarantee: the sensitivities below bound the L1 distance, and the squared L2 distance, of the exact results of any
+               two neighbours.
     Proof:     docs/guarantees.md#sensitivity
     """
 
@@ -107,3 +108,17 @@ class Protection:
         each = query.measure.units if part == "sum" and query.measure is not None else 1
         signed = part == "sum" and query.measure is not None and query.measure.signed
         return most * each * (2 if self.neighbours == "replace" and (query.bins > 1 or signed) else 1)
+
+    def squared(self, part: str, query: RangeQuery) -> int:
+        """Return the square of how far one unit moves a part in the L2 distance, over all bins together.
+
+        One unit's records may all lie in one bin, a subject is one of the people in bins that differ. Replaced by
+        another, it moves other bins as far again; a signed sum twice as far in the same bin.
+        """
+        in_bins = part == "people" and self.of_subjects
+        signed = part == "sum" and query.measure is not None and query.measure.signed
+        each = query.measure.units if part == "sum" and query.measure is not None else 1
+        once = self.bins_of_subject(query.bins) if in_bins else (self.records * each) ** 2
+        if self.neighbours == "add-remove":
+            return once
+        return once * (4 if signed else 2 if query.bins > 1 else 1)

@@ -114,14 +114,17 @@ class Provider:
         """Return the sum of all groups' noisy answers; of masked groups only sums over all members mean anything."""
         totals: dict[str, Any] = dict(answers.parts)
         noises: float = answers.noises
+        shared = 0.0
         masked = answers.masked
         if masked is not None:
             # chunk by chunk: owners times bins are never held
             sums = [sums_of_masked(each, masked.labels, masked.groups).sum(axis=0) for each in masked.chunks]
             words = np.concatenate(sums).reshape(-1, len(totals))
             totals = {part: total + words[:, at] for at, (part, total) in enumerate(totals.items())}
-            noises += masked.noises
-        return NoisyTotals(totals, answers.scales, answers.continuous, noises=noises, heard=answers.heard)
+            shared = masked.noises
+        return NoisyTotals(
+            totals, answers.scales, answers.continuous, noises=noises + shared, heard=answers.heard, shared=shared
+        )
 
 
 def _in_order(doubts: Borderline, settings: GroupingSettings, decide: Decide, report: Report | None) -> LazyGroups:

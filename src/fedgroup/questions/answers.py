@@ -19,8 +19,10 @@ class Told:
     """What is told with every answer: what it cost, how it came about, and who was heard.
 
     `refused` tells how many of the owners that are missing refused, by the reason they gave; `absent` how many of them
-    were here before, or belong to the plan, and are away. `delta` is the chance that epsilon does not hold at all:
-    that the random mask graph of some large group came out badly; 0 where no group has one.
+    were here before, or belong to the plan, and are away. `delta` is the chance that epsilon does not hold: of
+    concentrated accounting's statement, where the price was a rho, and that the random mask graph of some large group
+    came out badly; 0 where there is neither. `rho` is what it counts in concentrated accounting; None where epsilon is
+    counted.
     """
 
     confidence: float
@@ -42,6 +44,7 @@ class Told:
     refused: Mapping[str, int] = field(default_factory=dict, hash=False)
     absent: int = 0
     delta: float = 0.0
+    rho: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +142,7 @@ class Expectation:
     notes: tuple[str, ...] = ()
     owners_left: OwnersLeft | None = None
     bins: int = 1
+    rho: float | None = None
 
 
 def answer_facts(answer: PrivateAnswer) -> dict[str, Any]:

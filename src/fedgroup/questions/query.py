@@ -12,6 +12,7 @@ from fedgroup.errors import InvalidQuery
 from fedgroup.given import written
 from fedgroup.questions.bins import MOST_BINS, Categories, steps_of
 from fedgroup.questions.kinds import KINDS, Part, require_kind
+from fedgroup.rho import Rho
 from fedgroup.space import Range
 from fedgroup.space.places import Places, how_many
 
@@ -73,6 +74,9 @@ class RangeQuery:
 
     Bins are `range`, one range or the places of a map, times the steps `every` of the window [since, until), times the
     categories `by`. A record is in one bin at most.
+
+    With a `rho` that is its price, and its noise that of concentrated accounting; `epsilon` is then always the largest
+    pure one that costs no more, so that who does not know of rho neither counts nor hides too little.
     """
 
     kind: str
@@ -83,8 +87,11 @@ class RangeQuery:
     until: int | None = None
     every: int | None = None
     by: Categories | None = None
+    rho: Rho | None = None
 
     def __post_init__(self) -> None:
+        if self.rho is not None:
+            object.__setattr__(self, "epsilon", self.rho.pure)
         if require_kind(self.kind).measured != (self.measure is not None):
             needed = "needs an attribute with a clip" if self.measure is None else "takes no attribute"
             raise InvalidQuery(f"{self.kind} {needed}")
@@ -128,3 +135,8 @@ class RangeQuery:
     def epsilon_of_part(self) -> Epsilon:
         """What each part may cost: a kind of several parts splits its budget equally."""
         return self.epsilon.split(len(self.parts))
+
+    @cached_property
+    def rho_of_part(self) -> Rho | None:
+        """What each part may cost as a rho; None where the price is an epsilon."""
+        return None if self.rho is None else self.rho.split(len(self.parts))

@@ -17,6 +17,7 @@ from fedgroup.questions.bins import Categories, as_length
 from fedgroup.questions.instants import When, as_instant
 from fedgroup.questions.kinds import KINDS, MEASURE, either, require_kind
 from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.rho import Rho
 from fedgroup.space import Circle, Grid, MultiPolygon, Polygon, PublicMap, Range, Rectangle
 from fedgroup.space.blocks import Blocks
 from fedgroup.space.places import Districts, Hexagons, Places, as_grid, is_several, require_degrees, require_on_map
@@ -38,6 +39,7 @@ class Said(TypedDict, total=False):
     since, until
                 the time window [since, until)
     fresh       ask anew and pay anew, even if the same question was asked before
+    rho         the price in concentrated accounting, instead of an epsilon
     """
 
     method: str | None
@@ -48,6 +50,7 @@ class Said(TypedDict, total=False):
     since: When | None
     until: When | None
     fresh: bool
+    rho: float | Rho | None
 
 
 class MapSaid(TypedDict, total=False):
@@ -126,6 +129,7 @@ def question_of(kind: str, places: Any, epsilon: Epsilon, said: Mapping[str, Any
         None if until is None else as_instant(until, name="until"),
         None if every is None else as_length(every),
         None if by is None else by if isinstance(by, Categories) else Categories.said(by),
+        None if said.get("rho") is None else Rho.of(said["rho"]),
     )
 
 
@@ -137,6 +141,15 @@ def some_epsilon(epsilon: float | Epsilon | None) -> Epsilon:
     if cost == NOTHING:
         raise InvalidQuery("epsilon must be greater than 0, got 0")
     return cost
+
+
+def some_price(epsilon: float | Epsilon | None, rho: float | Rho | None) -> Epsilon:
+    """Return the epsilon of a price that was said in one way; of a rho the largest that costs no more."""
+    if rho is None:
+        return some_epsilon(epsilon)
+    if epsilon is not None:
+        raise InvalidQuery("a question has one price: an epsilon, or a rho")
+    return Rho.of(rho).pure
 
 
 @contextmanager

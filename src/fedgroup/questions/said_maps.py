@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery
 from fedgroup.given import written
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.said import places_said, question_of, range_said
+from fedgroup.questions.said import places_said, question_of, range_said, some_price
 from fedgroup.space import PublicMap, Range
 from fedgroup.space.places import Places
 
@@ -19,7 +18,8 @@ def map_said(kind: str, said: Mapping[str, Any], public_map: PublicMap) -> Range
     """Return the question about many bins that was said in JSON; a step of time is a text, or seconds."""
     every = said.get("every")
     cut = {"every": _seconds(every)} if isinstance(every, float | int) else {}
-    return question_of(kind, _places(said, public_map), Epsilon.of(said["epsilon"]), {**said, **cut}, public_map)
+    price = some_price(said.get("epsilon"), said.get("rho"))
+    return question_of(kind, _places(said, public_map), price, {**said, **cut}, public_map)
 
 
 def _seconds(every: float) -> timedelta:

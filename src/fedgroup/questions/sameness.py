@@ -34,4 +34,6 @@ def same_question(query: RangeQuery, method: str, public_map: PublicMap, *carrie
     ]
     if query.every is not None or query.by is not None:
         facts.append([query.every, None if query.by is None else asdict(query.by)])
+    if query.rho is not None:
+        facts.append(["rho", query.rho.pico])
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

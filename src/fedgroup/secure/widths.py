@@ -10,12 +10,17 @@ Proof:     values of n members add up to n K b at most, b the most units that a 
            E exp(y X / s) = 1 / (1 - sinh(y / 2s)^2 / sinh(1 / 2s)^2) <= 1 / (1 - y^2) for 0 < y < 1: sinh is convex.
            So P(|noise| > x) <= 2 exp(-y x / s) (1 - y^2)^-k. Its standard deviation is at most s sqrt(2 k). At x = 40 s
            sqrt(2 k) the bound is below 2^-68 for all k: with y = 0.9 up to k = 800, with y = 0.5 from there on.
+           Skellam noise of variance V in all has the moments E exp(y X) = exp(V (cosh(y) - 1)), so P(|noise| > x) <= 2
+           exp(-y x + V (cosh(y) - 1)). At x = 40 sqrt(max(2, V)) it is below 2^-68: with y = 1 up to V = 400, with y =
+           20 / sqrt(V) from there on, where cosh(y) - 1 <= 0.55 y^2.
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
+from fedgroup.messages import NoiseScale
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
@@ -40,5 +45,13 @@ def largest_sum(query: RangeQuery, protection: Protection, terms: MaskedTerms) -
     if protection.unit != "owner":
         return None
     each = protection.records * (1 if query.measure is None else query.measure.units)
-    scale = max(scales_of(query, protection).values())
-    return terms.members * each + math.ceil(_DEVIATIONS * scale * math.sqrt(2 * terms.shape(terms.members)))
+    noises = terms.shape(terms.members)
+    most = max(_deviation(scale, noises) for scale in scales_of(query, protection).values())
+    return terms.members * each + math.ceil(_DEVIATIONS * most)
+
+
+def _deviation(scale: NoiseScale, noises: float | Fraction) -> float:
+    """Return the standard deviation of the noise in a group's sum, or a little more."""
+    if isinstance(scale, Fraction):
+        return float(scale) * math.sqrt(2 * noises)
+    return math.sqrt(max(2.0, float(scale.skellam) * float(noises)))

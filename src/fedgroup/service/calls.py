@@ -25,9 +25,10 @@ from fedgroup.questions.said import (
     require_known,
     said_places,
     said_range,
-    some_epsilon,
+    some_price,
 )
 from fedgroup.questions.said_maps import map_said
+from fedgroup.rho import Rho
 from fedgroup.service.problems import KEY, error_of
 from fedgroup.space import Box, PublicMap, Range
 
@@ -120,10 +121,17 @@ def question_call(
     """Return the request that asks a question."""
     require_known(details, AskDetails)
     said = {name: _plain(value) for name, value in details.items() if name != "key" and is_said(value)}
-    body = {"kind": kind, "epsilon": float(some_epsilon(epsilon)), **said_range(asked), **said}
+    body = {"kind": kind, **said_range(asked), **said, **_price(epsilon, details)}
     if dry_run:
         return Call("POST", "/v1/queries", body | {"dry_run": True})
     return Call("POST", "/v1/queries", body, {"Idempotency-Key": _required_key(details.get("key"))})
+
+
+def _price(epsilon: float | None, details: AskDetails) -> dict[str, float]:
+    """Return the one price of a question: its epsilon, or its rho."""
+    rho = details.get("rho")
+    price = some_price(epsilon, rho)
+    return {"epsilon": float(price)} if rho is None else {"rho": float(Rho.of(rho))}
 
 
 def map_query(
@@ -131,7 +139,7 @@ def map_query(
 ) -> tuple[RangeQuery, PublicMap]:
     """Return the question about the bins of a map, and the map of the federation; what cannot be asked is not sent."""
     require_known(details, MapAskDetails, what="a map")
-    public_map, price = map_of(federation), some_epsilon(epsilon)
+    public_map, price = map_of(federation), some_price(epsilon, details.get("rho"))
     return question_of(kind, places_said(details, public_map), price, details, public_map), public_map
 
 
@@ -144,8 +152,9 @@ def map_made(found: Mapping[str, Any], query: RangeQuery, public_map: PublicMap,
 def map_call(query: RangeQuery, details: MapAskDetails, *, dry_run: bool = False) -> Call:
     """Return the request that asks about the bins of a map."""
     said = {name: details[name] for name in AskDetails.__annotations__ if name != "key" and is_said(details.get(name))}  # type: ignore[literal-required]
-    body = {"kind": query.kind, "epsilon": float(query.epsilon), **said_places(query.range)}
+    body = {"kind": query.kind, **said_places(query.range)}
     body |= {name: _plain(value) for name, value in said.items()}
+    body |= _price(None if query.rho is not None else float(query.epsilon), details)
     body |= {} if query.every is None else {"every": query.every / 1e6}
     body |= {} if query.by is None else {"by": {query.by.attribute: query.by.names}}
     if dry_run:

@@ -227,6 +227,8 @@ class FederationShown(_Shown):
     max_records: int | None
     max_bins: int | None = Field(None, description="in how many bins of a map one subject counts at most")
     subjects: bool = Field(False, description="whether owners' tables tell subjects, such as cars, apart")
+    accounting: str = Field("pure", description="pure: a price is an epsilon; zcdp: it may be a rho")
+    delta: float | None = Field(None, description="with zcdp: owners' caps hold with this delta")
     methods: list[str]
     seconds: float
     attributes: list[str] | None = Field(None, description="what can be summed; null where nobody said it")
@@ -245,6 +247,8 @@ class FederationShown(_Shown):
             max_records=protection.max_records,
             max_bins=protection.max_bins,
             subjects=protection.subjects,
+            accounting=settings.accounting.kind,
+            delta=None if settings.accounting.delta is None else float(settings.accounting.delta),
             methods=[name for name in PRIVATE if provider.can_use(METHODS[name])],
             seconds=settings.seconds,
             attributes=None if settings.attributes is None else list(settings.attributes),

@@ -13,10 +13,10 @@ from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidQuery
 from fedgroup.live.settings import MOST_SIDE, MPC_MOST, LiveSettings, UsualGrouping
 from fedgroup.messages.limits import MOST_TEXT, MOST_WORDS
+from fedgroup.privacy.concentrated import require_noise as require_drawn
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.release import scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.privacy.shares import require_shareable
 from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions import graphs, methods
@@ -28,6 +28,7 @@ from fedgroup.questions.said import (
     range_said,
     said_places,
     some_epsilon,
+    some_price,
 )
 from fedgroup.questions.said_maps import map_said
 from fedgroup.space.places import FINEST_HEXAGONS
@@ -88,7 +89,12 @@ class QuestionAsked(_Strict):
     circle: CircleAsked | None = None
     rectangle: RectangleAsked | None = None
     polygon: dict[str, Any] | None = Field(None, description=_POLYGON)
-    epsilon: float = Field(ge=1e-9, le=1_000_000, description="what the answer may cost every owner, and its user")
+    epsilon: float | None = Field(
+        None, ge=1e-9, le=1_000_000, description="what the answer may cost every owner, and its user"
+    )
+    rho: float | None = Field(
+        None, ge=1e-12, le=1_000_000, description="its price instead of an epsilon, where accounting is zcdp"
+    )
     attribute: str | None = Field(None, min_length=1, max_length=MOST_TEXT, description="for sum and avg")
     clip: float | None = Field(None, gt=0, description="for sum and avg: values are cut to [0, clip]")
     signed: bool = Field(False, description="cut to [-clip, clip] instead")
@@ -170,14 +176,14 @@ def range_query(asked: QuestionAsked, settings: LiveSettings) -> RangeQuery:
         if isinstance(asked, MapAsked):
             return map_said(asked.kind, said, public_map)
         about = range_said(said["circle"], said["rectangle"], said["polygon"], lonlat=public_map.lonlat)
-        return question_of(asked.kind, about, Epsilon.of(asked.epsilon), said, public_map)
+        return question_of(asked.kind, about, some_price(asked.epsilon, asked.rho), said, public_map)
 
 
 def require_noise(query: RangeQuery, settings: LiveSettings, *, masked: bool) -> None:
     """Refuse a question whose noise owners could not draw; they would refuse it after it was charged."""
     with as_invalid_query():
         for scale in scales_of(query, settings.protection).values():
-            require_shareable(scale, 1) if masked else require_drawable(scale)
+            require_drawn(scale, shared=masked)
 
 
 def grid_of(asked: PlanAsked, usual: UsualGrouping) -> tuple[int, int]:

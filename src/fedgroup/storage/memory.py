@@ -12,17 +12,20 @@ from typing import Any
 
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import LedgerUnavailable
+from fedgroup.privacy.accounting import PURE, Accounting, require_move
 from fedgroup.privacy.budget import (
     Charge,
     Entry,
     Spending,
     change_of_cap,
     entry_of,
+    moved_line,
     once_per_plan,
     require_one_protection,
     settle,
 )
 from fedgroup.privacy.comparing import Compared, Comparing, allowed_comparisons, made_line
+from fedgroup.rho import Rho
 
 _UNPAID = -1
 
@@ -32,6 +35,7 @@ class MemoryLedger:
 
     def __init__(self, cap: Epsilon | None = None) -> None:
         self._cap = cap
+        self._accounting = PURE
         self._process = os.getpid()
         self._lock = threading.RLock()
         self._for_all = 0
@@ -51,6 +55,20 @@ class MemoryLedger:
         """The lifetime of the process is one epoch."""
         return 0
 
+    @property
+    def accounting(self) -> Accounting:
+        return self._accounting
+
+    def count_as(self, accounting: Accounting, *, agreed: bool = False) -> None:
+        """Count otherwise from now on: a new ledger as it likes, one that is in use only if that is `agreed`."""
+        with self._lock:
+            if accounting != self._accounting:
+                fresh = self._cap is None and not self._entries
+                require_move(self._accounting, accounting, fresh=fresh, agreed=agreed)
+                moved = self._spending().carried_to(accounting)
+                self._accounting, self._for_all, self._for_some = accounting, moved.for_all, Counter(moved.for_some)
+                self._note(moved_line(accounting, moved))
+
     def set_cap(self, cap: Epsilon, *, raising: bool = True) -> None:
         """Set what every owner may spend, more than before only if `raising`; what was spent stays spent."""
         with self._lock:
@@ -63,15 +81,16 @@ class MemoryLedger:
         with self._lock:
             require_one_protection(self._protection, charges)
             due = self._due(charges)
-            added = settle(due, cap=self.cap, before=Spending(self._for_all, self._for_some))
+            added = settle(due, cap=self.cap, before=self._spending())
             self._protection = next((charge.protection for charge in charges if charge.protection), self._protection)
             self._for_all += added.for_all
             self._for_some.update(added.for_some)
             for charge in due:
                 if charge.plan is not None:
                     self._plans[charge.plan] = max(self._plans.get(charge.plan, _UNPAID), charge.epsilon.nano)
-            self._entries += [entry_of(charge, at=self.now(), epoch=self.epoch) for charge in due]
-            return added.most
+            at, epoch, counted = self.now(), self.epoch, self._accounting
+            self._entries += [entry_of(charge, at=at, epoch=epoch, accounting=counted) for charge in due]
+            return added.price
 
     def reserve_comparisons(self, wanted: Comparing) -> int:
         """Record that a plan may compare owners, and return how often; refuse what the epoch does not allow."""
@@ -85,12 +104,12 @@ class MemoryLedger:
         """Record how many comparisons a plan made; the others it might have made can be made by later ones."""
         with self._lock:
             self._compared[plan] = replace(self._compared[plan], count=min(made, self._compared[plan].count))
-            self._entries.append(Entry(self.now(), self.epoch, "note", made_line(plan, made), NOTHING, None))
+            self._note(made_line(plan, made))
 
     def price(self, charges: Sequence[Charge]) -> Epsilon:
         """Return what one owner would pay at most for `charges`, without recording them."""
         with self._lock:
-            return settle(self._due(charges), cap=None, before=Spending()).most
+            return settle(self._due(charges), cap=None, before=Spending(accounting=self._accounting)).price
 
     def _require_own_process(self) -> None:
         """Refuse to spend in a forked process, which has a copy of the balances: both could spend what is left."""
@@ -107,7 +126,23 @@ class MemoryLedger:
     def spent(self) -> Epsilon:
         """Return what the owner that spent most has spent."""
         with self._lock:
-            return Spending(self._for_all, self._for_some).most
+            return self._spending().most
+
+    def left(self) -> Epsilon | None:
+        """Return the largest epsilon that every owner can still spend on one question; None when nothing is capped."""
+        with self._lock:
+            return self._spending().left(self._cap)
+
+    def left_rho(self) -> Rho | None:
+        """Return what every owner can still spend as a rho; None when nothing is capped, or epsilon is counted."""
+        with self._lock:
+            return self._spending().left_rho(self._cap)
+
+    def _spending(self) -> Spending:
+        return Spending(self._for_all, self._for_some, self._accounting)
+
+    def _note(self, text: str) -> None:
+        self._entries.append(Entry(self.now(), self.epoch, "note", text, NOTHING, None))
 
     def entries(self) -> list[Entry]:
         """Return every line, oldest first."""

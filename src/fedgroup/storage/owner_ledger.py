@@ -21,7 +21,7 @@ from datetime import datetime, timedelta
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput, LedgerUnavailable
-from fedgroup.privacy.budget import Charge, left_of, settle
+from fedgroup.privacy.budget import Charge, Spending, settle
 from fedgroup.storage.marks import Mark, Unmarked
 from fedgroup.storage.sqlite import STANDING, SQLiteLedger, Standing
 
@@ -80,7 +80,7 @@ class OwnerLedger(SQLiteLedger):
         self._seen: Standing | None = None
         self._dropped_in, self._undropped = "", 0
         self._tell: Callable[[Mark], None] | None = None
-        self._at_most: int | None = None
+        self._at_most: Epsilon | None = None
         self._marking = threading.Lock()
         super().__init__(path, busy_seconds=busy_seconds, flushed_later=flushed_later)
         self._keep = None if keep_days is None else timedelta(days=keep_days)
@@ -158,12 +158,6 @@ class OwnerLedger(SQLiteLedger):
             standing = self._seen = self._standing(connection)
             settle(self._due(connection, charges), cap=standing.cap, before=standing.spending)
 
-    def left(self) -> Epsilon | None:
-        """Return what is left of the cap in this epoch; None where nothing is capped."""
-        with self._reading() as connection:
-            standing = self._standing(connection)
-            return left_of(standing.cap, standing.spending.most)
-
     def kept_reply(self, round_id: bytes) -> bytes | None:
         """Return the reply kept for a round, empty if it was charged and has none any more; None for a new one."""
         (kept,) = self.kept_replies([round_id])
@@ -234,7 +228,7 @@ class OwnerLedger(SQLiteLedger):
         cap is marked at once. Of secure comparisons it is a tenth of their limit. `tell` returns once the mark is on
         disk, or raises.
         """
-        self._tell, self._at_most = tell, None if at_most is None else at_most.nano
+        self._tell, self._at_most = tell, at_most
 
     def write_mark(self) -> None:
         """Tell how far the ledger has come, once that is on disk; one thread after the other, so no mark goes back."""
@@ -278,19 +272,21 @@ class OwnerLedger(SQLiteLedger):
             connection.execute("UPDATE facts SET value = ? WHERE name = 'epoch'", (epoch,))
             standing = self._standing(connection)
             caps = (cap, standing.cap, None if known is None or known.cap is None else Epsilon(known.cap))
-            most = max(each.nano for each in caps if each is not None)
+            most = standing.accounting.units_within(max(each for each in caps if each is not None))
             foreign = known is not None and known.ledger != self.mark().ledger
-            left = most if foreign else max(0, most - standing.spending.most.nano)
+            left = most if foreign else max(0, most - standing.spending.units)
             self._count_lost(connection, epoch, left, why)
             connection.execute("INSERT OR REPLACE INTO frozen VALUES (?, 'nothing', x'')", (epoch,))
             connection.execute("UPDATE ledger_name SET name = ?", (_new_name(),))
 
-    def _write(self, connection: sqlite3.Connection, charges: Sequence[Charge], standing: Standing) -> Epsilon:
+    def _write(self, connection: sqlite3.Connection, charges: Sequence[Charge], standing: Standing) -> Spending:
         added = super()._write(connection, charges, standing)
         if standing.cap is not None:
-            cap, spent = standing.cap.nano, standing.spending.most.nano + added.nano
-            at_most = cap // _MARKED_SHARE if self._at_most is None else min(self._at_most, cap)
-            self._charges.add(added.nano, at_most=at_most, to_the_end=spent >= cap)
+            accounting = standing.accounting
+            cap, spent = accounting.units_within(standing.cap), standing.spending.units + added.units
+            told = None if self._at_most is None else accounting.units_of(self._at_most, None)
+            at_most = cap // _MARKED_SHARE if told is None else min(told, cap)
+            self._charges.add(added.units, at_most=at_most, to_the_end=spent >= cap)
         return added
 
     def _note_unflushed(self) -> None:

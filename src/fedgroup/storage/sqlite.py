@@ -17,16 +17,19 @@ from typing import Any
 
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
+from fedgroup.privacy.accounting import PURE, Accounting, require_move
 from fedgroup.privacy.budget import (
     Charge,
     Entry,
     Spending,
     change_of_cap,
+    moved_line,
     once_per_plan,
     require_one_protection,
     settle,
 )
 from fedgroup.privacy.comparing import ANNOUNCED, Compared, Comparing, allowed_comparisons, made_line
+from fedgroup.rho import Delta, Rho
 from fedgroup.storage.sqlite_file import SQLiteFile
 
 _TABLE = """
@@ -59,6 +62,8 @@ def count_compared(connection: sqlite3.Connection, plan: str, made: int) -> None
 
 
 _SCHEMA_VERSION = 1
+_CONCENTRATED_VERSION = 2
+"""A ledger of concentrated accounting: its amounts are rho, and whoever knows epsilon only must not read it."""
 _APPLICATION_ID = 0x46454447  # "FEDG"
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
@@ -77,6 +82,10 @@ CREATE TABLE answers (key TEXT PRIMARY KEY, at TEXT NOT NULL, answer TEXT NOT NU
 _NEW_ENTRY = (
     "INSERT INTO entries (at, epoch, purpose, question, plan, nano, owners, protection) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_NEW_RHO_ENTRY = (
+    "INSERT INTO entries (at, epoch, purpose, question, plan, nano, owners, protection, pico) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _MORE_BY_ALL = "INSERT INTO spent_by_all VALUES (?, ?) ON CONFLICT DO UPDATE SET nano = nano + excluded.nano"
 _MORE_BY_SOME = "INSERT INTO spent_by_some VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET nano = nano + excluded.nano"
 
@@ -85,7 +94,8 @@ STANDING = f"""
     {_EPOCH}, (SELECT value FROM facts WHERE name = 'cap'),
     (SELECT nano FROM spent_by_all WHERE epoch = {_EPOCH}),
     (SELECT max(nano) FROM spent_by_some WHERE epoch = {_EPOCH}),
-    (SELECT protection FROM entries WHERE protection IS NOT NULL LIMIT 1)
+    (SELECT protection FROM entries WHERE protection IS NOT NULL LIMIT 1),
+    (SELECT value FROM facts WHERE name = 'delta')
 """  # noqa: S608 - of our own words
 """The columns of a `Standing`, read by one statement."""
 
@@ -99,11 +109,16 @@ class Standing:
     spending: Spending
     protection: str | None
 
+    @property
+    def accounting(self) -> Accounting:
+        return self.spending.accounting
+
     @classmethod
     def of(cls, row: Sequence[Any]) -> Standing:
         """Return the standing that these columns tell."""
-        epoch, cap, for_all, for_some, protection = row
-        spending = Spending(for_all or 0, {} if for_some is None else {"": for_some})
+        epoch, cap, for_all, for_some, protection, delta = row
+        accounting = PURE if delta is None else Accounting(Delta(delta))
+        spending = Spending(for_all or 0, {} if for_some is None else {"": for_some}, accounting)
         return cls(epoch, None if cap is None else Epsilon(cap), spending, protection)
 
     def after(self, charge: Charge, added: Epsilon) -> Standing:
@@ -123,6 +138,25 @@ class SQLiteLedger(SQLiteFile):
     @property
     def epoch(self) -> int:
         return self._fact("epoch") or 0
+
+    @property
+    def accounting(self) -> Accounting:
+        atto = self._fact("delta")
+        return PURE if atto is None else Accounting(Delta(atto))
+
+    def count_as(self, accounting: Accounting, *, agreed: bool = False) -> None:
+        """Count otherwise from now on: a new ledger as it likes, one that is in use only if that is `agreed`.
+
+        What was spent is carried over in the same transaction, of every epoch and owner.
+        """
+        with self._transaction() as connection:
+            standing = self._standing(connection)
+            if accounting != standing.accounting:
+                (lines,) = connection.execute("SELECT count(*) FROM entries").fetchone()
+                fresh = lines == 0 and standing.cap is None
+                require_move(standing.accounting, accounting, fresh=fresh, agreed=agreed)
+                _carry_over(connection, accounting)
+                self._note(connection, moved_line(accounting, self._standing(connection).spending))
 
     def set_cap(self, cap: Epsilon, *, raising: bool = True) -> None:
         """Set what every owner may spend per epoch, more than before only if `raising`; what was spent stays spent."""
@@ -162,18 +196,31 @@ class SQLiteLedger(SQLiteFile):
     def price(self, charges: Sequence[Charge]) -> Epsilon:
         """Return what one owner would pay at most for `charges`, without recording them."""
         with self._reading() as connection:
-            return settle(self._due(connection, charges), cap=None, before=Spending()).most
+            return settle(self._due(connection, charges), cap=None, before=Spending(accounting=self.accounting)).price
 
     def spent(self) -> Epsilon:
         """Return what the owner that spent most has spent in this epoch."""
         with self._reading() as connection:
             return self._standing(connection).spending.most
 
+    def left(self) -> Epsilon | None:
+        """Return the largest epsilon that every owner can still spend on one question; None when nothing is capped."""
+        with self._reading() as connection:
+            standing = self._standing(connection)
+            return standing.spending.left(standing.cap)
+
+    def left_rho(self) -> Rho | None:
+        """Return what every owner can still spend as a rho; None when nothing is capped, or epsilon is counted."""
+        with self._reading() as connection:
+            standing = self._standing(connection)
+            return standing.spending.left_rho(standing.cap)
+
     def entries(self) -> list[Entry]:
         """Return every line, oldest first."""
         with self._reading() as connection:
-            rows = connection.execute("SELECT at, epoch, purpose, question, nano, owners FROM entries ORDER BY id")
-            return [Entry(at, epoch, purpose, text, Epsilon(nano), n) for at, epoch, purpose, text, nano, n in rows]
+            pico = "NULL" if self.accounting == PURE else "pico"
+            lines = f"SELECT at, epoch, purpose, question, nano, owners, {pico} FROM entries ORDER BY id"  # noqa: S608
+            return [_entry(row) for row in connection.execute(lines)]
 
     def stored_answer(self, key: str) -> Mapping[str, Any] | None:
         """Return the answer kept under `key`, if there is one."""
@@ -194,9 +241,9 @@ class SQLiteLedger(SQLiteFile):
     # --- inside a transaction -----------------------------------------------------------------------------------
 
     def _charge(self, connection: sqlite3.Connection, charges: Sequence[Charge]) -> Epsilon:
-        return self._write(connection, charges, self._standing(connection))
+        return self._write(connection, charges, self._standing(connection)).price
 
-    def _write(self, connection: sqlite3.Connection, charges: Sequence[Charge], standing: Standing) -> Epsilon:
+    def _write(self, connection: sqlite3.Connection, charges: Sequence[Charge], standing: Standing) -> Spending:
         require_one_protection(standing.protection, charges)
         due = self._due(connection, charges)
         by_name = any(charge.owners is not None for charge in due)
@@ -204,12 +251,12 @@ class SQLiteLedger(SQLiteFile):
         added = settle(due, cap=standing.cap, before=before)
         at = self.now()
         for charge in due:
-            connection.execute(_NEW_ENTRY, _row(charge, at, standing.epoch))
+            _write_line(connection, _row(charge, at, standing.epoch), standing.accounting, charge)
         connection.execute(_MORE_BY_ALL, (standing.epoch, added.for_all))
         if added.for_some:
             rows = ((standing.epoch, owner, nano) for owner, nano in added.for_some.items())
             connection.executemany(_MORE_BY_SOME, rows)
-        return added.most
+        return added
 
     def _due(self, connection: sqlite3.Connection, charges: Sequence[Charge]) -> list[Charge]:
         """Leave out the setup of plans that this ledger has paid for."""
@@ -225,7 +272,7 @@ class SQLiteLedger(SQLiteFile):
 
     def _spending_by_name(self, connection: sqlite3.Connection, standing: Standing) -> Spending:
         found = connection.execute("SELECT owner, nano FROM spent_by_some WHERE epoch = ?", (standing.epoch,))
-        return Spending(standing.spending.for_all, dict(found))
+        return Spending(standing.spending.for_all, dict(found), standing.accounting)
 
     def _note(self, connection: sqlite3.Connection, text: str) -> None:
         connection.execute(
@@ -233,11 +280,13 @@ class SQLiteLedger(SQLiteFile):
             (self.now(), self.epoch, text),
         )
 
-    def _count_lost(self, connection: sqlite3.Connection, epoch: int, nano: int, why: str) -> None:
+    def _count_lost(self, connection: sqlite3.Connection, epoch: int, units: int, why: str) -> None:
         """Count an amount that no question is known for as spent by all."""
-        row = (self.now(), epoch, "lost", why, None, nano, None, None)
-        connection.execute(_NEW_ENTRY, row)
-        connection.execute(_MORE_BY_ALL, (epoch, nano))
+        if self.accounting == PURE:
+            connection.execute(_NEW_ENTRY, (self.now(), epoch, "lost", why, None, units, None, None))
+        else:
+            connection.execute(_NEW_RHO_ENTRY, (self.now(), epoch, "lost", why, None, 0, None, None, units))
+        connection.execute(_MORE_BY_ALL, (epoch, units))
 
     def _fact(self, name: str) -> int | None:
         with self._reading() as connection:
@@ -256,7 +305,7 @@ class SQLiteLedger(SQLiteFile):
                 connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
             connection.execute("COMMIT")
             found = _marks(connection)
-        if found[:2] != (_APPLICATION_ID, _SCHEMA_VERSION):
+        if found[0] != _APPLICATION_ID or found[1] not in (_SCHEMA_VERSION, _CONCENTRATED_VERSION):
             raise InvalidInput(f"{self.path} is not a fedgroup ledger of version {_SCHEMA_VERSION}; name another file")
 
 
@@ -265,9 +314,39 @@ def _as_text(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
+def _carry_over(connection: sqlite3.Connection, accounting: Accounting) -> None:
+    """Let every amount that was spent count in the units of another accounting, and say so in the file."""
+    by_all = dict(connection.execute("SELECT epoch, nano FROM spent_by_all").fetchall())
+    by_some: dict[int, dict[str, int]] = {}
+    for epoch, owner, nano in connection.execute("SELECT epoch, owner, nano FROM spent_by_some"):
+        by_some.setdefault(epoch, {})[owner] = nano
+    connection.execute("DELETE FROM spent_by_all")
+    connection.execute("DELETE FROM spent_by_some")
+    for epoch in sorted({*by_all, *by_some}):
+        moved = Spending(by_all.get(epoch, 0), by_some.get(epoch, {})).carried_to(accounting)
+        connection.execute(_MORE_BY_ALL, (epoch, moved.for_all))
+        connection.executemany(_MORE_BY_SOME, ((epoch, owner, units) for owner, units in moved.for_some.items()))
+    assert accounting.delta is not None  # noqa: S101  nothing is moved to pure epsilon
+    connection.execute("INSERT INTO facts VALUES ('delta', ?)", (accounting.delta.atto,))
+    connection.execute("ALTER TABLE entries ADD COLUMN pico INTEGER")
+    connection.execute(f"PRAGMA user_version = {_CONCENTRATED_VERSION}")
+
+
+def _write_line(connection: sqlite3.Connection, row: tuple[Any, ...], accounting: Accounting, charge: Charge) -> None:
+    if accounting == PURE:
+        connection.execute(_NEW_ENTRY, row)
+    else:
+        connection.execute(_NEW_RHO_ENTRY, (*row, accounting.units_of(charge.epsilon, charge.rho)))
+
+
+def _entry(row: Sequence[Any]) -> Entry:
+    at, epoch, purpose, text, nano, owners, pico = row
+    return Entry(at, epoch, purpose, text, Epsilon(nano), owners, None if pico is None else Rho(pico))
+
+
 def _row(charge: Charge, at: str, epoch: int) -> tuple[Any, ...]:
     owners = None if charge.owners is None else len(charge.owners)
-    nano = charge.epsilon.nano
+    nano = charge.epsilon.nano if charge.rho is None else 0
     return (at, epoch, charge.purpose, charge.question, charge.plan, nano, owners, charge.protection)
 
 

@@ -17,8 +17,10 @@ import numpy.typing as npt
 
 from fedgroup.epsilon import Epsilon, weak_notes
 from fedgroup.maps.private_map import PrivateMap
-from fedgroup.messages import NoisyTotals
-from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
+from fedgroup.messages import NoiseScale, NoisyTotals
+from fedgroup.privacy.concentrated import law_of_noise
+from fedgroup.privacy.concentrated_law import ConcentratedSum
+from fedgroup.privacy.law import NoiseSum
 from fedgroup.questions.answers import Answer, Expectation, ExpectedError
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import PublicMap
@@ -71,9 +73,10 @@ class _One:
         return self.parts[part] - half, self.parts[part] + half
 
 
-def law_of(totals: NoisyTotals, part: str) -> NoiseSum:
+def law_of(totals: NoisyTotals, part: str) -> NoiseSum | ConcentratedSum:
     """Return the law of the noise in every bin of a part."""
-    return NoiseSum(DiscreteLaplace(totals.scales[part]), totals.noises, totals.continuous)
+    noises, shared, continuous = totals.noises, totals.shared, totals.continuous
+    return law_of_noise(totals.scales[part], noises=noises, shared=shared, continuous=continuous)
 
 
 def _read_sum(query: RangeQuery, totals: _One) -> Reading:
@@ -172,11 +175,13 @@ def _means(query: RangeQuery, totals: NoisyTotals) -> tuple[Floats, Floats, Floa
 def expectation(
     query: RangeQuery,
     *,
-    scales: Mapping[str, Fraction],
+    scales: Mapping[str, NoiseScale],
     method: Mapping[str, Any],
     charge: Epsilon,
     left: Epsilon | None,
     continuous: bool = False,
+    shared: float = 0.0,
+    affordable: bool | None = None,
     **told: Any,
 ) -> Expectation:
     """Return what an answer by a method would be like and would cost, where so much is `left` to spend."""
@@ -184,9 +189,9 @@ def expectation(
         kind=query.kind,
         charge=float(charge),
         confidence=CONFIDENCE,
-        errors=expect(query, scales=scales, noises=method["noises"], continuous=continuous),
+        errors=expect(query, scales=scales, noises=method["noises"], shared=shared, continuous=continuous),
         left=None if left is None else float(left),
-        affordable=left is None or charge <= left,
+        affordable=left is None or charge <= left if affordable is None else affordable,
         bins=query.bins,
         **method,
         **told,
@@ -194,16 +199,16 @@ def expectation(
 
 
 def expect(
-    query: RangeQuery, *, scales: Mapping[str, Fraction], noises: float, continuous: bool
+    query: RangeQuery, *, scales: Mapping[str, NoiseScale], noises: float, continuous: bool, shared: float = 0.0
 ) -> dict[str, ExpectedError]:
     """Return the error to expect of each part of an answer, in the unit of the answer."""
     return {
-        part: _expected(query, part, NoiseSum(DiscreteLaplace(scales[part]), noises, continuous))
+        part: _expected(query, part, law_of_noise(scales[part], noises=noises, shared=shared, continuous=continuous))
         for part in query.parts
     }
 
 
-def _expected(query: RangeQuery, part: str, law: NoiseSum) -> ExpectedError:
+def _expected(query: RangeQuery, part: str, law: NoiseSum | ConcentratedSum) -> ExpectedError:
     step = float(_step(query.measure)) if part == "sum" else 1.0
     return ExpectedError(law.mean_absolute() * step, law.standard_deviation * step, law.half_width(CONFIDENCE) * step)
 

@@ -74,8 +74,9 @@ class AskingForm:
         self._told = False
         if request["kind"] in self._kind.options:
             self._kind.value = request["kind"]
-        self._epsilon.value = request["epsilon"]
-        self._slider.show(request["epsilon"])
+        if "epsilon" in request:  # the page asks for an epsilon, whatever was paid before
+            self._epsilon.value = request["epsilon"]
+            self._slider.show(request["epsilon"])
         if request.get("method") in (self._method.options or {}):
             self._method.value = request["method"]
         self._attribute.value, self._clip.value = self._offered(request.get("attribute")), request.get("clip")
