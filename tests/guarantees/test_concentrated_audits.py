@@ -42,7 +42,9 @@ right_scales = release.scales_of
 def halved(query: RangeQuery, protection: Protection) -> dict:
     """Noise of half the standard deviation."""
     found = right_scales(query, protection)
-    return {part: Variances(each.gaussian / 4, each.skellam / 4) for part, each in found.items()}
+    each = found["people"]
+    assert isinstance(each, Variances)
+    return {"people": Variances(each.gaussian / 4, each.skellam / 4)}
 
 
 def as_if_in_one_bin(query: RangeQuery, protection: Protection) -> dict:
@@ -110,6 +112,8 @@ def test_an_audit_finds_shares_for_more_honest_members_than_there_are(monkeypatc
 
 
 def test_one_release_after_the_other_is_the_same_as_many_at_once() -> None:
-    variance = right_scales(MAP, PEOPLE)["people"].gaussian
+    found = right_scales(MAP, PEOPLE)["people"]
+    assert isinstance(found, Variances)
+    variance = found.gaussian
     assert variance == Fraction(MOST_BINS) / Fraction(4, 10)
     assert leaders(SOMEBODY, "one by one").var(axis=0) == pytest.approx([float(variance)] * 10, rel=0.15)

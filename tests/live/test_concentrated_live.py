@@ -12,7 +12,10 @@ import pytest
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery, ProtocolViolation, TooFewHeard
+from fedgroup.live.config import OwnerConfig, read_config
+from fedgroup.live.ledgers import open_ledger
 from fedgroup.live.settings import agreed_on
+from fedgroup.live.trial import make_trial
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.privacy.accounting import PURE, Accounting
 from fedgroup.privacy.budget import Charge
@@ -152,3 +155,26 @@ def test_a_mark_is_due_by_what_is_counted(tmp_path: Path) -> None:
         ledger.flush()
     assert len(told) == 1
     ledger.close()
+
+
+def test_an_owners_file_says_how_it_counts_and_its_ledger_moves_once(tmp_path: Path) -> None:
+    file = make_trial(tmp_path, owners=2, seed=1).owners[0]
+
+    def opened(*, new: bool = False) -> OwnerLedger:
+        return open_ledger(read_config(file, OwnerConfig), holder=file.parent.name, new_ledger=new).ledger
+
+    pure = opened(new=True)
+    pure.charge([Charge(Epsilon.of(0.3), "query", "how many?")])
+    pure.close()
+    text = file.read_text()
+    file.write_text(text.replace('# accounting = "zcdp"', 'accounting = "zcdp"').replace("# delta = ", "delta = "))
+    moved = opened()
+    cap = rho_within(moved.cap, DELTA)
+    assert (moved.accounting, moved.left_rho()) == (ZCDP, Rho(cap.pico - Rho.of_pure(Epsilon.of(0.3)).pico))
+    moved.close()
+    file.write_text(text)
+    with pytest.raises(InvalidInput, match="for its life"):
+        opened()
+    file.write_text(text.replace('# accounting = "zcdp"', 'accounting = "zcdp"'))
+    with pytest.raises(InvalidInput, match="needs a delta"):
+        read_config(file, OwnerConfig)
