@@ -79,7 +79,7 @@ def expectation_of(
     return user.expectation(
         query,
         scales=scales_of(query, protection),
-        method=how.facts() | price,
+        method=how.facts() | dict(price),
         charge=ledger.price(charges),
         left=ledger.left(),
         continuous=continuous,

@@ -10,7 +10,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -121,9 +121,9 @@ class Standing:
         spending = Spending(for_all or 0, {} if for_some is None else {"": for_some}, accounting)
         return cls(epoch, None if cap is None else Epsilon(cap), spending, protection)
 
-    def after(self, charge: Charge, added: Epsilon) -> Standing:
+    def after(self, charge: Charge, added: Spending) -> Standing:
         """Return where a ledger stands after a charge to all of its owners, which added so much."""
-        spent = Spending(self.spending.for_all + added.nano, self.spending.for_some)
+        spent = replace(self.spending, for_all=self.spending.for_all + added.for_all)
         return Standing(self.epoch, self.cap, spent, self.protection or charge.protection)
 
 
