@@ -67,9 +67,9 @@ def doubts_about(vectors: np.ndarray) -> Borderline:
 @pytest.mark.parametrize(("share", "most"), [(0.25, 2.5), (0.5, 1.6), (0.75, 1.5), (0.9, 1.5), (1.0, 1.0)])
 def test_a_cap_is_spent_and_groups_grow_slowly(vectors: np.ndarray, doubts: Borderline, share, most) -> None:
     said = outcomes(vectors, threshold=0.5)
-    free = group_lazily(doubts, lambda i, j: bool(said[i, j]))
+    free = group_lazily(doubts, lambda i, j: said[i, j])
     cap = int(share * free.comparisons)
-    capped = group_lazily(doubts, lambda i, j: bool(said[i, j]), comparisons=cap)
+    capped = group_lazily(doubts, lambda i, j: said[i, j], comparisons=cap)
     assert 0.95 * cap <= capped.comparisons <= cap
     assert free.labels.max() + 1 <= capped.labels.max() + 1 <= most * (free.labels.max() + 1)
     assert judge(Partition(capped.labels), vectors, threshold=0.5).misplaced_share == 0

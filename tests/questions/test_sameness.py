@@ -9,6 +9,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.questions.bins import Categories
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.questions.sameness import same_question
+from fedgroup.rho import Rho
 from fedgroup.space import Box, Circle, PublicMap, Rectangle
 
 MAP = PublicMap(Box(0, 0, 10, 10))
@@ -27,6 +28,8 @@ def test_everything_an_answer_depends_on_is_in_its_name() -> None:
         name(replace(FARES, range=Rectangle(0, 0, 5, 6))),
         name(replace(FARES, range=Circle(2, 2, 1))),
         name(replace(FARES, epsilon=Epsilon(6))),
+        name(replace(FARES, rho=Rho(5))),
+        name(replace(FARES, rho=Rho(6))),
         name(replace(FARES, since=1)),
         name(replace(FARES, until=101)),
         name(replace(FARES, since=None)),
