@@ -205,6 +205,11 @@ class LiveProvider:
             return len(present), float(len(present))
         return plan.count(present, left_out), plan.noises(present, left_out)
 
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Owners that fell silent in masked groups, and are left out of them until they come again."""
+        return self._lapses.left_out
+
     def alone(self, plan: LivePlan) -> int:
         """Return how many of the groups that a question is answered with now are owners alone."""
         return len(plan.alone(self.desk.present, self._lapses.left_out))

@@ -1,72 +1,89 @@
-"""An answer on the page: the value with its interval, who was heard, what it cost, and what went wrong if it did."""
+"""Questions and answers in words, as a page shows them: value and interval, who was heard, what it cost."""
 
 from __future__ import annotations
 
 import math
 import time
-from html import escape
+from collections.abc import Mapping
 from typing import Any
 
-from nicegui import ui
-
+from fedgroup.questions.kinds import KINDS
 from fedgroup.service.pages.words import counted, number
 from fedgroup.service.replies import AnswerShown
+from fedgroup.storage.provider_state import Question
 
 _SYMMETRIC = 0.001
 """How far the halves of an interval may differ, by share, to be told as one number."""
+AREAS = ("circle", "rectangle", "polygon")
+_NO_VALUE = "no value"
+_SIDES = ("west", "south", "east", "north")
 
 
-class AnswerCard:
-    """One place for the latest answer, read out by screen readers when it changes."""
-
-    def __init__(self) -> None:
-        self._box = ui.html("", sanitize=False).classes("fg-answer").props('role="status" aria-live="polite"')
-        self._box.set_visibility(False)
-
-    def wait(self) -> None:
-        """Say that owners are being asked."""
-        self._say('<p class="fg-waiting">Asking the owners …</p>')
-
-    def tell(self, fault: str) -> None:
-        """Say what went wrong."""
-        self._say(f'<p class="fg-fault" role="alert">{escape(fault)}</p>')
-
-    def show(self, answer: AnswerShown) -> None:
-        """Show an answer; `data-replied` is when it was here, in milliseconds since 1970."""
-        replied = f'data-replied="{time.time() * 1000:.0f}" data-question="{escape(answer.id)}"'
-        value = f'<div class="fg-value" {replied}>{_value(answer)}</div>'
-        self._say(f'<div class="fg-shown">{value}{_facts(answer)}{_notes(answer)}</div>')
-
-    def _say(self, content: str) -> None:
-        self._box.set_visibility(True)
-        self._box.content = content
-        ui.run_javascript(f'getHtmlElement({self._box.id}).scrollIntoView({{block: "nearest"}})')
+def question_told(question: Question) -> dict[str, Any]:
+    """Return a question on record as a page shows it: what was asked, where, when, and how it ended."""
+    request = question.request
+    told: dict[str, Any] = {
+        "id": question.id,
+        "at": question.at,
+        "state": question.state,
+        "question": question_text(request),
+        "place": area_text(request),
+        "area": {name: request[name] for name in AREAS if name in request},
+        "request": dict(request),
+        "method": request.get("method") or "",
+        "cost": f"{float(question.epsilon):g}",
+    }
+    return told if question.answer is None else told | _answer(AnswerShown.of(question), request)
 
 
-def in_short(answer: AnswerShown) -> str:
+def _answer(answer: AnswerShown, request: Mapping[str, Any]) -> dict[str, Any]:
+    low, high = answer.interval
+    return {
+        "value": _finite(answer.value),
+        "low": _finite(low),
+        "high": _finite(high),
+        "shown": _NO_VALUE if answer.value is None else number(possible(answer.value, request)),
+        "between": interval_text(answer),
+        "short": in_short(answer, request),
+        "heard": hearing(answer),
+        "cost": price(answer),
+        "free": answer.stored,
+        "method": answer.method,
+        "noises": counted(answer.noises, "noise term"),
+        "took": f"{answer.seconds * 1000:,.0f} ms",
+        "notes": [answer.trust, *answer.notes],
+        "replied": round(time.time() * 1000),
+    }
+
+
+def possible(value: float, request: Mapping[str, Any]) -> float:
+    """Return the possible value that is nearest to a noisy one: no count is below 0. Intervals stay as they are."""
+    signed = request.get("signed") and KINDS[str(request.get("kind", "count"))].measured
+    return value if signed else max(0, value)
+
+
+def in_short(answer: AnswerShown, request: Mapping[str, Any]) -> str:
     """Return value and interval as they fit on the map."""
     if answer.value is None:
-        return "no value"
+        return _NO_VALUE
     low, high = answer.interval
+    shown = number(possible(answer.value, request))
     if math.isclose(high - answer.value, answer.value - low, rel_tol=_SYMMETRIC):
-        return f"{number(answer.value)} ± {number((high - low) / 2)}"
-    return f"{number(answer.value)}, from {number(low)} to {number(high)}"
+        return f"{shown} ± {number((high - low) / 2)}"
+    return f"{shown}, from {number(low)} to {number(high)}"
+
+
+def interval_text(answer: AnswerShown) -> str:
+    """Return where the truth is."""
+    if answer.value is None:
+        return "too few records"
+    low, high = answer.interval
+    return f"the truth is between {number(low)} and {number(high)} in 95 % of such answers"
 
 
 def price(answer: AnswerShown) -> str:
     """Return what an answer cost, and why it cost nothing if it did."""
     return "nothing: the same as before" if answer.stored else f"epsilon {answer.charged:g}"
-
-
-def _value(answer: AnswerShown) -> str:
-    if answer.value is None:
-        return "<span>no value: too few records</span>"
-    low, high = answer.interval
-    return (
-        f"<strong>{number(answer.value)}</strong>"
-        f'<span class="fg-interval">the truth is between {number(low)} and {number(high)} in 95 % of such answers'
-        "</span>"
-    )
 
 
 def hearing(answer: AnswerShown) -> str:
@@ -76,17 +93,28 @@ def hearing(answer: AnswerShown) -> str:
     return f"{answer.heard} of {answer.owners} heard, {answer.missing or 'none'} missing{away}"
 
 
-def _facts(answer: AnswerShown) -> str:
-    facts: dict[str, Any] = {
-        "owners": hearing(answer),
-        "cost": price(answer),
-        "method": f"{answer.method}, {counted(answer.noises, 'noise term')}",
-        "time": f"{answer.seconds * 1000:,.0f} ms",
-    }
-    rows = "".join(f"<div><dt>{name}</dt><dd>{escape(fact)}</dd></div>" for name, fact in facts.items())
-    return f"<dl>{rows}</dl>"
+def question_text(request: Mapping[str, Any]) -> str:
+    """Return what was asked about which area and time, in few words."""
+    kind, attribute, clip = request.get("kind", ""), request.get("attribute"), request.get("clip")
+    what = kind if attribute is None else f"{kind} of {attribute}{'' if clip is None else f' up to {clip:.10g}'}"
+    times = "".join(f" {word} {request[name]}" for name, word in _TIMES.items() if request.get(name) is not None)
+    return f"{what} {area_text(request)}{times}"
 
 
-def _notes(answer: AnswerShown) -> str:
-    told = [answer.trust, *answer.notes]
-    return f'<ul class="fg-small">{"".join(f"<li>{escape(note)}</li>" for note in told)}</ul>'
+_TIMES = {"since": "from", "until": "before"}
+
+
+def area_text(request: Mapping[str, Any]) -> str:
+    """Return a question's area in few words."""
+    if circle := request.get("circle"):
+        return f"within {circle['radius']:.10g} of {circle['x']:.10g}, {circle['y']:.10g}"
+    if sides := request.get("rectangle"):
+        west, south, east, north = (f"{sides[name]:.10g}" for name in _SIDES)
+        return f"in {west}, {south} to {east}, {north}"
+    shape = request.get("polygon", {})
+    rings = shape.get("coordinates", [[]]) if shape.get("type") == "Polygon" else None
+    return "in polygons" if rings is None else f"in a polygon of {max(0, len(rings[0]) - 1)} corners"
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
