@@ -44,6 +44,8 @@ OWNERS = 6
 CREDIT = "Pictures by <b>nobody</b>"
 DOMAIN = (0, 0, 20_000, 20_000)
 DEGREES = (-74.1, 40.6, -73.8, 40.85)
+WEEK_US, FIRST_US = 7 * 86_400_000_000, 1_762_128_000_000_000
+"""A week, and the Monday 2025-11-03, in microseconds."""
 COAST = {"type": "LineString", "coordinates": [[500, 3_000], [6_000, 1_500], [12_000, 2_600], [19_500, 900]]}
 
 
@@ -83,7 +85,8 @@ def install_city(*, degrees: bool) -> None:
         rows = np.flatnonzero(records.code == next(numbers))
         fares = {"fare": np.full(len(rows), 2.0)}
         codes = np.zeros(len(rows), dtype=np.int64)
-        own = Records(codes, xs[rows], ys[rows], attributes=fares, lonlat=degrees)
+        times = FIRST_US + np.arange(len(rows)) % 2 * WEEK_US
+        own = Records(codes, xs[rows], ys[rows], attributes=fares, lonlat=degrees, time=times // 1_000_000)
         return FleetingSilo(own, public_map)
 
     service_city.FragileSilo = silo
@@ -115,6 +118,10 @@ class Commands:
     def delay(self, milliseconds: float) -> None:
         """Let every request wait so long from now on."""
         self._slow.seconds = milliseconds / 1000
+
+    def keep(self, folder: str) -> None:
+        """Leave the provider's file for a process that comes after this one."""
+        self._city.state.backup(Path(folder) / "provider.db")
 
     def failures(self) -> list[str]:
         return self._lines.texts
@@ -182,19 +189,15 @@ class Commands:
         self._city.owners[name].ledger.set_cap(Epsilon.of(cap))
 
 
-WEEK_US = 7 * 86_400_000_000
-
-
 async def published(city: City) -> tuple[Layer, ...]:
-    """A private map of the city, as if of two weeks."""
+    """A private map of the city in each of two weeks."""
     provider = city.provider
     domain = provider.settings.public_map.domain
-    query = RangeQuery("count", Grid(domain, 20, 20), Epsilon.of(5))
+    times = {"since": FIRST_US, "until": FIRST_US + 2 * WEEK_US, "every": WEEK_US}
+    query = RangeQuery("count", Grid(domain, 20, 20), Epsilon.of(5), **times)
     async with provider.question(query, method="mpc", as_map=True) as live:
         made = await live.ask(by="nobody", quorum=provider.settings.quorum, may_rerun=lambda: True)
-    (layer,) = layers_of(made)
-    first = 1_762_128_000_000_000  # 2025-11-03
-    return tuple(replace(layer, since=first + n * WEEK_US, until=first + (n + 1) * WEEK_US) for n in range(2))
+    return tuple(layers_of(made))
 
 
 async def story(

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from page_process import Here
-from page_steps import ask, drag, order, place, ready, tool
+from page_steps import ask, drag, elsewhere, order, place, ready, tool
 from playwright.sync_api import expect
 
 BUSY = (0.45, 0.5)
@@ -61,17 +61,12 @@ def test_the_city_is_there_before_anybody_asks(page, here, somebody, picture):
 
 
 def test_a_cell_tells_its_value_and_an_empty_one_that_it_is_not_known(page):
-    texts = page.locator(".fg-legend details li").all_text_contents()
-    x, y = (
-        (float(each.replace(",", "")) for each in re.search(r"at ([\d,.]+), ([\d,.]+)", texts[0]).groups())
-        if ("at " in texts[0])
-        else (None, None)
-    )
-    assert texts[0].startswith("about ")
-    page.mouse.move(*place(page, 0.01, 0.99))
+    (west, south, east, north, count, low, high) = page.evaluate("fetch('layers/1').then(it => it.json())")["cells"][-1]
+    page.mouse.move(*place(page, (west + east) / 40_000, (south + north) / 40_000))
+    expect(page.locator(".fg-hover")).to_contain_text(f"about {count:,.0f} (± {(high - low) / 2:,.0f})")
+    expect(page.locator(".fg-hover")).to_contain_text("1 km cell")
+    page.mouse.move(*place(page, 0.01, 0.9))
     expect(page.locator(".fg-hover")).to_contain_text("cannot be told from none")
-    assert (x is None) or x >= 0
-    assert (y is None) or y >= 0
 
 
 def test_an_area_is_answered_at_once_for_nothing(page, here, somebody):
@@ -109,7 +104,7 @@ def test_sharpening_uses_one_question(page, here, somebody, picture):
 
 
 def test_two_areas_are_compared_and_earlier_answers_shown_for_nothing(page, here, somebody, picture):
-    page.mouse.click(*place(page, *BUSY))
+    elsewhere(page)
     ask(page)
     first = page.locator(".fg-asked").inner_text()
     page.get_by_role("button", name="Compare with another area").click()

@@ -61,13 +61,13 @@ def barred(title: str, who: str, places: Mapping[str, str], here: str) -> Iterat
     dark = ui.dark_mode(None if look is None else look == "dark")
     with ui.element("header").classes("fg-bar"):
         ui.html(f"<strong>{escape(title)}</strong>", sanitize=False)
+        ui.element("span").classes("fg-gap")
         with ui.element("nav").props('aria-label="Pages"'):
             for path, name in places.items():
                 link = ui.link(name, path).classes("fg-link")
                 if path == here:
                     link.props('aria-current="page"')
-        ui.element("span").classes("fg-gap")
-        ui.label(who).classes("fg-who").props('aria-label="signed in as"')
+        ui.html(f'<span class="fg-hidden">signed in as </span>{escape(who)}', sanitize=False).classes("fg-who")
         plain_button("Dark or light", lambda: _turn(dark))
         ui.html('<form method="post" action="logout"><button>Sign out</button></form>', sanitize=False)
     with ui.element("div").props('id="main"').classes("fg-main"):

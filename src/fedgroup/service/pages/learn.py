@@ -80,7 +80,7 @@ def guarantees_html() -> str:
 
     text = re.sub(r"\[([^\]]+)\]\((?!#)[^)]*\)", r"\1", guarantees_text())
     html = str(markdown(text, extras=["tables", "fenced-code-blocks", "header-ids", "code-friendly"]))
-    return re.sub(r"<(table|pre)>", r'<\1 tabindex="0">', html)
+    return re.sub(r"<(table|pre)>", r'<\1 tabindex="0">', html.replace("<th></th>", "<td></td>"))
 
 
 def _trust_chart() -> None:

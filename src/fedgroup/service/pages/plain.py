@@ -68,7 +68,7 @@ def bar(title: str, who: str, places: Mapping[str, str], here: str, *, root: str
         '<a class="fg-skip" href="#main">To the page</a>'
         f'<header class="fg-bar"><strong>{escape(title)}</strong><span class="fg-gap" id="sentence"></span>'
         f'<span id="search"></span><nav aria-label="Pages">{links}</nav>'
-        f'<span class="fg-who" aria-label="signed in as">{escape(who)}</span>'
+        f'<span class="fg-who"><span class="fg-hidden">signed in as </span>{escape(who)}</span>'
         '<button type="button" class="fg-quiet" data-look>Dark or light</button>'
         f'<form method="post" action="{root}/logout"><button>Sign out</button></form></header>'
     )

@@ -94,14 +94,10 @@ def hearing(answer: AnswerShown) -> str:
 
 
 def question_text(request: Mapping[str, Any]) -> str:
-    """Return what was asked about which area and time, in few words."""
+    """Return what was asked about which area, in few words; times are told by the browser, in its own zone."""
     kind, attribute, clip = request.get("kind", ""), request.get("attribute"), request.get("clip")
     what = kind if attribute is None else f"{kind} of {attribute}{'' if clip is None else f' up to {clip:.10g}'}"
-    times = "".join(f" {word} {request[name]}" for name, word in _TIMES.items() if request.get(name) is not None)
-    return f"{what} {area_text(request)}{times}"
-
-
-_TIMES = {"since": "from", "until": "before"}
+    return f"{what} {area_text(request)}"
 
 
 def area_text(request: Mapping[str, Any]) -> str:

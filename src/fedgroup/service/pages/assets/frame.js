@@ -9,6 +9,13 @@ export const localTime = (text) => {
   return Number.isNaN(at.getTime()) ? text : ZONE.format(at);
 };
 
+// What was asked, about which time.
+export const askedText = ({ question, request }) => {
+  const at = (time) => localTime(typeof time === "number" ? time * 1000 : time);
+  const from = request.since == null ? "" : ` from ${at(request.since)}`;
+  return `${question}${from}${request.until == null ? "" : ` before ${at(request.until)}`}`;
+};
+
 // The hour, if it is of today.
 export const shortTime = (text) => {
   const at = new Date(text);

@@ -1,5 +1,6 @@
 // A card: one area, what is known about it for nothing, what was answered, and the button to ask.
 import { AreaFields } from "./area_fields.js";
+import { askedText } from "../frame.js";
 import { button, el, say, show } from "./elements.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -65,7 +66,7 @@ export class Card {
     const facts = { owners: found.heard, cost: found.cost, method: `${found.method}, ${found.noises}`, time: found.took };
     const rows = Object.entries(facts).map(([name, fact]) => el("div", {}, el("dt", {}, name), el("dd", {}, fact)));
     const notes = found.notes.map((note) => el("li", {}, note));
-    this.told.replaceChildren(value, this.bar, el("p", { class: "fg-small fg-asked" }, found.question), el("dl", {}, ...rows),
+    this.told.replaceChildren(value, this.bar, el("p", { class: "fg-small fg-asked" }, askedText(found)), el("dl", {}, ...rows),
       el("details", { class: "fg-small" }, el("summary", {}, "Who is trusted, and what to know"), el("ul", {}, ...notes)));
     this.mark(`asked ${when}`);
   }

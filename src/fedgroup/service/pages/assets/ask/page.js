@@ -1,5 +1,5 @@
 // The page to ask on: the map and the panel, joined by what somebody chose.
-import { localTime, shortTime } from "../frame.js";
+import { askedText, localTime, shortTime } from "../frame.js";
 import { AreaMap } from "./area_map.js";
 import { call, newKey } from "./calls.js";
 import { Card } from "./card.js";
@@ -51,7 +51,10 @@ export class Page {
       onArea: (area) => this.state.setArea(slot, area),
       onAsk: () => this.ask(slot),
       onSnap: (area) => this.state.setArea(slot, area),
-      onSelect: () => this.state.set({ active: slot }),
+      onSelect: () => {
+        this.state.set({ active: slot });
+        seeMap();
+      },
       onRemove: () => this.state.set({ areas: { ...this.state.areas, B: null }, shown: { ...this.state.shown, B: null }, active: "A", comparing: false }),
     });
   }
@@ -64,7 +67,11 @@ export class Page {
     };
     find("#search").append(placeSearch(facts, { names: () => this.map.names, go, tell: (text) => this.notice(text) }));
     find("#downloads").append(...facts.formats.map((kind) => el("a", { href: `history.${kind}`, download: true }, FORMATS[kind])));
-    find("#compare").addEventListener("click", () => this.state.set({ comparing: true, active: "B" }));
+    find("#compare").addEventListener("click", () => {
+      this.state.set({ comparing: true, active: "B" });
+      this.cards.B.fields.element.querySelector("input").focus({ preventScroll: true });
+      seeMap();
+    });
     find("#share").addEventListener("click", () => this.share());
     if (facts.outlines) call("base").then((found) => this.map.showBase(found)).then(() => this.changed(["areas", "names"]));
     find(".fg-budget").prepend(this.expectation);
@@ -147,16 +154,18 @@ export class Page {
     const { state } = this;
     const method = this.method();
     const half = this.expected?.methods[method]?.half;
-    const free = this.free[slot] && !this.answerOf(slot);
-    const verb = free ? "Sharpen to" : "Ask for";
+    const free = this.answerOf(slot) ? null : this.free[slot];
+    const sharper = free && half != null && (free.high - free.low) / 2 <= half;
+    const verb = free && !sharper ? "Sharpen to" : "Ask for";
     const text = half == null ? "Ask for an answer" : `${verb} ± ${this.expected.methods[method].halves.replace("± ", "")}`;
-    const [left, all] = [this.budget.left, this.budget.allowance].map((each) => Math.floor(each / state.epsilon + 1e-9));
+    const left = Math.floor(this.budget.left / state.epsilon + 1e-9);
     const told = (words) => this.cards[slot].order(text, { off: true, why: words });
     if (this.asking[slot]) return told("");
     if (!state.areas[slot]) return told("Say where first.");
     if (this.form.lacks) return told(this.form.lacks);
     if (left < 1) return told(`Your allowance is spent: epsilon ${+this.budget.left.toPrecision(6)} is left, and this costs ${state.epsilon}. Whoever runs the federation can raise it.`);
-    return this.cards[slot].order(text, { why: `uses 1 of your ${left} questions left (epsilon ${state.epsilon})`, all });
+    const uses = `uses 1 of your ${left} questions left (epsilon ${state.epsilon})`;
+    return this.cards[slot].order(text, { why: sharper ? `${uses}; the map tells more than this price buys` : uses });
   }
 
   refreshMap() {
@@ -205,7 +214,7 @@ export class Page {
     const { state } = this;
     const measured = this.form.measured;
     return request.kind === state.kind && (!measured || (request.attribute === state.attribute && request.clip === state.clip))
-      && sameTime(request.since, state.since) && sameTime(request.until, state.until);
+      && sameTime(request.since, state.window.since) && sameTime(request.until, state.window.until);
   }
 
   known(slot) {
@@ -217,7 +226,8 @@ export class Page {
   // Read the areas off the published map, for nothing.
   readOff() {
     const layer = this.facts.layers[this.state.layer];
-    const fits = layer?.asks && layer.kind === this.state.kind && !this.state.since && !this.state.until;
+    const { since, until } = this.state.window;
+    const fits = layer?.asks && layer.kind === this.state.kind && sameTime(since, layer.since) && sameTime(until, layer.until);
     for (const slot of SLOTS) {
       const area = this.state.areas[slot];
       const asked = JSON.stringify([layer?.number, area]);
@@ -264,7 +274,7 @@ export class Page {
       delete this.asking[slot];
       sessionStorage.removeItem(PENDING);
       if (sameArea(this.state.areas[slot], answer.area)) this.state.set({ shown: { ...this.state.shown, [slot]: answer.id } });
-      else this.notice(`Answered meanwhile: ${answer.question}: ${answer.short}`);
+      else this.notice(`Answered meanwhile: ${askedText(answer)}: ${answer.short}`);
     } catch (fault) {
       delete this.asking[slot];
       if (fault.unheard) this.unheard = { ...this.unheard, [slot]: { question, key } };
@@ -298,14 +308,15 @@ export class Page {
   listAnswers() {
     const rows = this.answers.map((each) => {
       const showIt = button("show", () => this.showAnswer(each), "fg-textual");
-      showIt.setAttribute("aria-label", `Show: ${each.question}`);
-      return el("li", {}, el("span", { class: "fg-was" }, each.question), el("strong", {}, each.short ?? each.state),
+      showIt.setAttribute("aria-label", `Show: ${askedText(each)}`);
+      return el("li", {}, el("span", { class: "fg-was" }, askedText(each)), el("strong", {}, each.short ?? each.state),
         el("span", { class: "fg-small" }, `${localTime(each.at)}, ${each.method}, ${each.cost}`), ...(each.short ? [showIt] : []));
     });
     find("#answers").replaceChildren(...(rows.length ? rows : [el("li", { class: "fg-small" }, "None yet.")]));
   }
 
   showAnswer(found) {
+    seeMap();
     const { request } = found;
     const slot = this.state.active;
     delete this.failed[slot];
@@ -402,6 +413,7 @@ const PUBLISH =
   "No private map is published yet. Ask for one with \"fedgroup ask map --grid 64x64 --epsilon 1 --out map.parquet\", and name it " +
   "in the provider's file: [page] maps = [\"map.parquet\"]. Or draw an area and ask the owners directly.";
 
+const seeMap = () => find(".fg-place").scrollIntoView({ block: "nearest" }); // on a phone it may be far above
 const areaIn = (question) => Object.fromEntries(["circle", "rectangle", "polygon"].filter((name) => question[name]).map((name) => [name, question[name]]));
 const instantOf = (time) => (time == null ? null : typeof time === "number" ? new Date(time * 1000).toISOString() : time);
 const sameTime = (one, other) => (one == null || other == null ? (one ?? null) === (other ?? null) : new Date(instantOf(one)).getTime() === new Date(other).getTime());

@@ -3,7 +3,9 @@ import { el, field } from "./elements.js";
 
 export function placeSearch(facts, { names, go, tell }) {
   const list = el("datalist", { id: "places" });
-  const example = facts.lonlat ? "latitude longitude" : "x y";
+  const [west, south, east, north] = facts.domain;
+  const middle = [(west + east) / 2, (south + north) / 2].map((each) => +each.toFixed(facts.lonlat ? 2 : 0));
+  const example = (facts.lonlat ? middle.reverse() : middle).join(" ");
   const { input, box } = field("Find a place", { type: "search", list: "places", placeholder: `Find a place, or ${example}` });
   const form = el("form", { class: "fg-search", role: "search" }, box, list, el("button", { class: "fg-hidden" }, "Go there"));
   form.addEventListener("submit", (e) => {

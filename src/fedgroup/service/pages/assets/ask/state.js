@@ -39,12 +39,19 @@ export class State extends EventTarget {
     if (!area || !(this.epsilon > 0)) return null;
     const measured = this.facts.kinds.find((kind) => kind.name === this.kind)?.measured;
     if (measured && !(this.attribute && this.clip > 0)) return null;
-    if (this.since === undefined || this.until === undefined) return null;
+    const { since, until } = this.window;
+    if (since === undefined || until === undefined) return null;
     const asked = { kind: this.kind, epsilon: this.epsilon, method, ...area };
     if (measured) Object.assign(asked, { attribute: this.attribute, clip: this.clip });
-    if (this.since) asked.since = this.since;
-    if (this.until) asked.until = this.until;
+    if (since) asked.since = since;
+    if (until) asked.until = until;
     return asked;
+  }
+
+  // The time that is asked about: what was typed, or that of the published map, or all times.
+  get window() {
+    const { since, until } = this;
+    return since === null && until === null ? { since: null, until: null, ...windowOf(this.facts.layers[this.layer]) } : { since, until };
   }
 
   // --- the address ---
@@ -84,6 +91,8 @@ export class State extends EventTarget {
     for (const name of ["since", "until"]) this[name] = Number.isNaN(Date.parse(said.get(name))) ? null : said.get(name);
   }
 }
+
+const windowOf = (layer) => (layer ? { since: layer.since, until: layer.until } : {});
 
 export const sameArea = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 

@@ -1,7 +1,7 @@
 // The tools on the map, and what each of them does.
 import { button, say, show } from "./elements.js";
 
-const TOOLS = { circle: "Circle", rectangle: "Rectangle", polygon: "Polygon", move: "Move the map" };
+const TOOLS = { circle: "Circle", rectangle: "Rectangle", polygon: "Polygon", move: "Move" };
 const HINTS = {
   circle: "Click for a circle, or drag one.",
   rectangle: "Drag from corner to corner, or click both.",
