@@ -24,7 +24,7 @@ $(VENV)/.base: $(VENV)/.created pyproject.toml
 	@touch $@
 
 $(VENV)/.everything: $(VENV)/.created pyproject.toml
-	$(PIP) --editable '.[frames,maps,opendp,cluster,live,serve,silos,page]' --group dev
+	$(PIP) --editable '.[basemap,frames,maps,opendp,cluster,live,serve,silos,page]' --group dev
 	@touch $@ $(VENV)/.base
 
 docs: build  ## draw the README's pictures, run the notebooks and write the command reference anew

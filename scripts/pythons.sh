@@ -25,7 +25,7 @@ for version in ${PYTHONS:-3.11 3.12 3.13}; do
         echo '*' > "$venv/.gitignore"
         install="$venv/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt"
         $install pip
-        $install --editable '.[frames,maps,opendp,cluster,live,serve,silos,page]' --group dev
+        $install --editable '.[basemap,frames,maps,opendp,cluster,live,serve,silos,page]' --group dev
         touch "$venv/.everything"
     fi
     echo "Python $version:"

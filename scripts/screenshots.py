@@ -16,11 +16,11 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--no-first-run",
 ]  # fmt: skip
-DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+DESKTOP, TABLET, PHONE = {"width": 1440, "height": 900}, {"width": 780, "height": 1000}, {"width": 390, "height": 844}
 
 
 def main(out: Path) -> None:
-    """Write map.png, map-dark.png, map-phone.png, federation.png and learn.png to a folder."""
+    """Write map.png, map-dark.png, map-tablet.png, map-phone.png, federation.png and learn.png to a folder."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
         sys.exit("there is no browser: run `make services`")
@@ -46,7 +46,13 @@ def whole(up: subprocess.Popen[str]) -> str:
 def take(browser: Browser, facts: dict[str, str], out: Path) -> None:
     """Ask and look around, at the desk, in the dark and on a phone."""
     token = json.loads(Path(facts["access"]).read_text())["token"]
-    for name, size, scheme in (("map", DESKTOP, "light"), ("map-dark", DESKTOP, "dark"), ("map-phone", PHONE, "light")):
+    looks = {
+        "map": (DESKTOP, "light"),
+        "map-dark": (DESKTOP, "dark"),
+        "map-tablet": (TABLET, "light"),
+        "map-phone": (PHONE, "light"),
+    }
+    for name, (size, scheme) in looks.items():
         page = browser.new_context(viewport=size, color_scheme=scheme).new_page()
         page.goto(facts["page"])
         page.get_by_label("Your token").fill(token)
@@ -67,13 +73,12 @@ def take(browser: Browser, facts: dict[str, str], out: Path) -> None:
 
 
 def ask(page: Page) -> None:
-    page.locator(".fg-expected").wait_for()
+    page.locator(".fg-expected").get_by_text("±").wait_for()
     box = page.locator("path.fg-domain").bounding_box()
     page.mouse.click(box["x"] + 0.55 * box["width"], box["y"] + 0.45 * box["height"])
-    page.get_by_role("button", name="Ask for").click()
-    page.locator(".fg-value").wait_for()
+    page.locator(".fg-button").click()
+    page.locator(".fg-value[data-question]").wait_for()
     page.mouse.move(5, 5)
-    page.wait_for_timeout(700)
 
 
 def run_all(page: Page) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -76,9 +77,14 @@ def opened(here: Here, browser: Browser, watch: Watch) -> Iterator[Callable[...,
     contexts = []
 
     def open_page(
-        *, viewport: dict[str, int] = DESKTOP, dark: bool = False, token: str | None = None, anywhere: bool = False
+        *,
+        viewport: dict[str, int] = DESKTOP,
+        dark: bool = False,
+        token: str | None = None,
+        anywhere: bool = False,
+        **more: Any,
     ) -> Page:
-        context = browser.new_context(viewport=viewport, color_scheme="dark" if dark else "light")
+        context = browser.new_context(viewport=viewport, color_scheme="dark" if dark else "light", **more)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)

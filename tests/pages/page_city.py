@@ -1,6 +1,7 @@
 """A process with a federation of six owners in memory and its pages; told by lines what to do, it answers by lines.
 
-Its one argument is JSON: `degrees` puts the city at New York's place on earth, `tiles` names a server of tiles.
+Its one argument is JSON: `degrees` puts the city at New York's place on earth, `tiles` names a server of tiles,
+`outlines` are drawn below areas, `layers` publishes a private map, `sessions` is a folder to keep who is signed in.
 It is a process of its own because NiceGUI serves one application a process, and because browsers need a core, too.
 """
 
@@ -11,6 +12,7 @@ import inspect
 import itertools
 import json
 import logging
+import shutil
 import sys
 import tempfile
 import time
@@ -33,14 +35,17 @@ from fedgroup.owner.records import Records
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.query import RangeQuery
 from fedgroup.service.app import create_app
+from fedgroup.service.pages.layers import Layer, layers_of
 from fedgroup.service.pages.mounting import MOUNT, PageSettings, add_pages
 from fedgroup.service.serving import served
-from fedgroup.space import Box, Circle, PublicMap
+from fedgroup.space import Box, Circle, Grid, PublicMap
 
 OWNERS = 6
 CREDIT = "Pictures by <b>nobody</b>"
 DOMAIN = (0, 0, 20_000, 20_000)
 DEGREES = (-74.1, 40.6, -73.8, 40.85)
+WEEK_US, FIRST_US = 7 * 86_400_000_000, 1_762_128_000_000_000
+"""A week, and the Monday 2025-11-03, in microseconds."""
 COAST = {"type": "LineString", "coordinates": [[500, 3_000], [6_000, 1_500], [12_000, 2_600], [19_500, 900]]}
 
 
@@ -80,20 +85,43 @@ def install_city(*, degrees: bool) -> None:
         rows = np.flatnonzero(records.code == next(numbers))
         fares = {"fare": np.full(len(rows), 2.0)}
         codes = np.zeros(len(rows), dtype=np.int64)
-        own = Records(codes, xs[rows], ys[rows], attributes=fares, lonlat=degrees)
+        times = FIRST_US + np.arange(len(rows)) % 2 * WEEK_US
+        own = Records(codes, xs[rows], ys[rows], attributes=fares, lonlat=degrees, time=times // 1_000_000)
         return FleetingSilo(own, public_map)
 
     service_city.FragileSilo = silo
 
 
+class Slow:
+    """An application whose requests wait before it hears of them, as on a slow network."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self.seconds = 0.0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and self.seconds:
+            await asyncio.sleep(self.seconds)
+        await self._app(scope, receive, send)
+
+
 class Commands:
     """What tests may tell the process to do."""
 
-    def __init__(self, city: City, sessions: Any, url: str, lines: Lines) -> None:
+    def __init__(self, city: City, sessions: Any, url: str, lines: Lines, slow: Slow) -> None:
         self._city = city
+        self._slow = slow
         self._sessions = sessions
         self._url = url
         self._lines = lines
+
+    def delay(self, milliseconds: float) -> None:
+        """Let every request wait so long from now on."""
+        self._slow.seconds = milliseconds / 1000
+
+    def keep(self, folder: str) -> None:
+        """Leave the provider's file for a process that comes after this one."""
+        self._city.state.backup(Path(folder) / "provider.db")
 
     def failures(self) -> list[str]:
         return self._lines.texts
@@ -147,10 +175,10 @@ class Commands:
             await asyncio.sleep(0.01)
 
     def expire(self) -> None:
-        self._sessions._clock = lambda: time.monotonic() + 9 * 3600
+        self._sessions._clock = lambda: time.time() + 9 * 3600
 
     def unexpire(self) -> None:
-        self._sessions._clock = time.monotonic
+        self._sessions._clock = time.time
 
     def offer(self, attributes: list[str] | None) -> None:
         """Name the attributes that can be asked about, or let nobody name any."""
@@ -161,21 +189,48 @@ class Commands:
         self._city.owners[name].ledger.set_cap(Epsilon.of(cap))
 
 
-async def story(*, degrees: bool = False, tiles: str | None = None) -> None:
+async def published(city: City) -> tuple[Layer, ...]:
+    """A private map of the city in each of two weeks."""
+    provider = city.provider
+    domain = provider.settings.public_map.domain
+    times = {"since": FIRST_US, "until": FIRST_US + 2 * WEEK_US, "every": WEEK_US}
+    query = RangeQuery("count", Grid(domain, 20, 20), Epsilon.of(5), **times)
+    async with provider.question(query, method="mpc", as_map=True) as live:
+        made = await live.ask(by="nobody", quorum=provider.settings.quorum, may_rerun=lambda: True)
+    return tuple(layers_of(made))
+
+
+async def story(
+    *,
+    degrees: bool = False,
+    tiles: str | None = None,
+    layers: bool = False,
+    outlines: dict[str, Any] | None = None,
+    sessions: str | None = None,
+) -> None:
     install_city(degrees=degrees)
     lines = Lines()
     logging.getLogger().addHandler(lines)
     with tempfile.TemporaryDirectory() as folder:
+        if sessions is not None and (Path(sessions) / "provider.db").exists():
+            shutil.copy(Path(sessions) / "provider.db", folder)
         async with open_city(Path(folder), OWNERS, dropouts=0.3) as city:
             similar = GroupingSettings(graph="likely", leftovers="cohort")
             await city.provider.regroup(similar, epsilon=Epsilon.of(1), grid=(5, 5))
             app = create_app(city.provider, city.state)
-            outlines = None if degrees else COAST
-            sessions = add_pages(
-                app, PageSettings(outlines=outlines, tiles=tiles, credit=CREDIT, examples=example_city())
+            shown = await published(city) if layers else ()
+            settings = PageSettings(
+                outlines=outlines or (None if degrees else COAST),
+                tiles=tiles,
+                credit=CREDIT,
+                examples=example_city(),
+                layers=lambda: shown,
+                sessions=None if sessions is None else Path(sessions) / "provider.db.sessions",
             )
-            async with served(app, pages=True) as url:
-                commands = Commands(city, sessions, url, lines)
+            signed_in = add_pages(app, settings)
+            slow = Slow(app)
+            async with served(slow, pages=True) as url:
+                commands = Commands(city, signed_in, url, lines, slow)
                 say({"url": f"{url}{MOUNT}/"})
                 while line := await asyncio.to_thread(sys.stdin.readline):
                     told = json.loads(line)

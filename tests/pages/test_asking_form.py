@@ -6,19 +6,12 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from page_steps import ask, choose, ready
+from page_steps import ask, choose, details, method, order, price, ready
 from playwright.sync_api import expect
 
-from fedgroup.service.pages.answer_card import hearing, in_short
+from fedgroup.service.pages.told import hearing, in_short
 
 AVERAGE, SUM = "average of an attribute", "sum of an attribute"
-ASK_AT_ONCE = """() => {
-  const field = document.querySelector('input[aria-label="radius in m"]');
-  field.value = "700";
-  field.dispatchEvent(new Event("input", { bubbles: true }));
-  const map = document.querySelector(".fg-map");
-  map.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
-}"""
 
 
 @pytest.fixture
@@ -38,29 +31,19 @@ def average(page, *, clip="5"):
     choose(page, "question", AVERAGE)
     page.get_by_label("attribute").fill("fare")
     page.get_by_label("clip").fill(clip)
-    expect(page.locator(".fg-expected")).to_be_visible()
+    expect(page.locator(".fg-expected")).to_contain_text("in the sum")
 
 
 @pytest.mark.parametrize("kind", [AVERAGE, SUM])
-def test_what_is_still_to_be_filled_in_is_no_fault(page, kind, picture):
+def test_what_is_still_to_be_filled_in_keeps_from_asking(page, here, kind, picture):
     choose(page, "question", kind)
     expect(page.locator(".fg-needed")).to_contain_text("clip")
-    expect(page.locator(".fg-fault")).to_have_count(0)
+    expect(order(page)).to_be_disabled()
     picture(page)
     page.get_by_label("attribute").fill("fare")
     page.get_by_label("clip").fill("5")
-    expect(page.locator(".fg-expected")).to_be_visible()
+    expect(order(page)).to_be_enabled()
     ask(page)
-
-
-def test_asking_without_it_is_a_fault_until_another_kind_is_chosen(page):
-    choose(page, "question", SUM)
-    expect(page.locator(".fg-needed")).to_be_visible()
-    page.get_by_role("button", name="Ask for").click()
-    expect(page.locator(".fg-panel .fg-fault")).to_contain_text("clip")
-    expect(page.locator(".fg-answer .fg-fault")).to_contain_text("clip")
-    choose(page, "question", AVERAGE)
-    expect(page.locator(".fg-needed")).to_be_visible()
 
 
 def test_attributes_that_are_named_are_chosen_from_a_list(offer, here, opened, picture):
@@ -70,74 +53,73 @@ def test_attributes_that_are_named_are_chosen_from_a_list(offer, here, opened, p
     choose(page, "question", SUM)
     choose(page, "attribute", "fare")
     page.get_by_label("clip").fill("5")
-    expect(page.locator(".fg-expected")).to_be_visible()
     ask(page)
     picture(page)
-    page.get_by_role("button", name="Ask again").first.click()
-    expect(page.locator(".fg-answer")).to_contain_text("nothing: the same as before")
+    expect(page.locator(".fg-asked")).to_contain_text("sum of fare up to 5")
 
 
 def test_counts_are_all_that_is_offered_where_there_are_no_attributes(offer, here, opened):
     offer()
     page = opened(token=here.new_user()[1])
     ready(page)
-    page.get_by_label("question", exact=True).click()
-    expect(page.get_by_role("option")).to_have_text(["count records", "count people"])
+    details(page)
+    expect(page.get_by_label("question", exact=True).locator("option")).to_have_text(["count records", "count people"])
 
 
 def test_an_interval_that_is_not_symmetric_is_told_by_its_ends(page, picture):
     average(page)
-    page.get_by_role("spinbutton", name="epsilon").fill("3")
-    expect(page.get_by_role("button", name="Ask for epsilon 3")).to_be_visible()
+    price(page, "3")
+    expect(page.locator(".fg-cost").first).to_contain_text("epsilon 3")
     ask(page)
     short = re.compile(r"^[\d.]+, from [\d.]+ to [\d.]+$")
     expect(page.locator(".fg-told")).to_have_text(short)
-    expect(page.locator('td[data-name="answer"]').first).to_have_text(short)
+    expect(page.locator(".fg-answers strong").first).to_have_text(short)
     picture(page)
 
 
 def test_your_questions_say_attribute_and_method(page):
     average(page)
-    page.get_by_role("radio", name=re.compile("^mpc")).click()
-    expect(page.get_by_text("little more noise than one owner")).to_be_visible()
+    method(page, "dp")
     ask(page)
-    expect(page.locator('td[data-name="question"]').first).to_have_text(
-        "avg of fare up to 5 within 2000 of 10000, 10000"
-    )
-    expect(page.locator('td[data-name="method"]').first).to_have_text("mpc")
+    expect(page.locator(".fg-answers .fg-was").first).to_have_text("avg of fare up to 5 within 2000 of 10000, 10000")
+    expect(page.locator(".fg-answers li").first).to_contain_text("dp")
+    page.locator(".fg-menu summary").click()
     with page.expect_download() as waiting:
-        page.get_by_role("link", name="Export as CSV").click()
+        page.get_by_role("link", name="CSV").click()
     head, row = waiting.value.path().read_text().splitlines()
-    assert head.endswith(",charged,stored,clip,absent")
-    assert ",fare,0.3,mpc," in row
-    assert row.split(",")[-2] == "5.0"
+    assert head.endswith(",charged,stored,clip,absent,since,until,geometry")
+    assert ",fare,0.3,dp," in row
+    assert ",5.0,0,,," in row
 
 
-def test_a_failed_question_takes_the_earlier_answer_off_the_map(here, opened):
-    page = opened(token=here.new_user(allowance=0.35)[1])
-    ready(page)
+def test_a_failed_question_takes_the_earlier_answer_off_the_map(page, watch):
+    watch.expected.append("503")
     ask(page)
     expect(page.locator(".fg-told")).to_be_visible()
-    page.get_by_role("spinbutton", name="epsilon").fill("0.4")
-    page.get_by_role("button", name="Ask for epsilon 0.4").click()
-    expect(page.locator(".fg-answer .fg-fault")).to_contain_text("allowance")
-    expect(page.locator(".fg-told")).to_have_count(0)
+    words = "Too few owners answered."
+    page.route("**/ask", lambda route: route.fulfill(status=503, json={"words": words}))
+    price(page, "0.4")
+    order(page).click()
+    expect(page.locator(".fg-answer .fg-fault")).to_have_text(words)
+    expect(page.locator(".fg-told-A")).to_have_count(0)
 
 
 def test_a_circle_has_the_radius_just_typed(page):
-    page.evaluate(ASK_AT_ONCE)
+    page.get_by_label("radius in m").fill("700")
+    page.locator(".fg-map").focus()
+    page.keyboard.press("Enter")
     ask(page)
-    expect(page.locator('td[data-name="question"]').first).to_contain_text("within 700 of")
+    expect(page.locator(".fg-asked")).to_contain_text("within 700 of")
 
 
 def test_the_slider_follows_the_epsilon_typed(page):
-    page.get_by_role("spinbutton", name="epsilon").fill("0.8")
+    price(page, "0.8")
     expect(page.get_by_role("slider", name="epsilon")).to_have_value("0.8")
 
 
 def test_who_is_trusted_is_one_clause(page):
-    for method, start in (("dp", "Nobody is trusted: every"), ("mpc", "No party is trusted with an owner's answer: ")):
-        page.get_by_role("radio", name=re.compile(f"^{method}")).click()
+    for name, start in (("dp", "Nobody is trusted: every"), ("mpc", "No party is trusted with an owner's answer: ")):
+        method(page, name)
         expect(page.locator(".fg-trust")).to_contain_text(start)
         assert page.locator(".fg-trust").inner_text().count(":") == 1
     expect(page.locator(".fg-expected")).to_contain_text(
@@ -146,16 +128,17 @@ def test_who_is_trusted_is_one_clause(page):
 
 
 def test_what_owners_have_left_is_told_to_be_unknown(page):
+    details(page)
     expect(page.locator(".fg-left")).to_have_text("What owners have left is unknown: no owner tells.")
 
 
 def test_owners_that_are_away_are_told_beside_those_missing(page, here, picture):
     here.tell("leave", "owner-4")
     try:
-        page.get_by_role("radio", name=re.compile("^dp")).click()
+        method(page, "dp")
         page.get_by_label("x", exact=True).fill("6100")
         ask(page)
-        expect(page.locator(".fg-answer")).to_contain_text("5 of 6 heard, 1 missing (away)")
+        expect(page.locator(".fg-answer").first).to_contain_text("5 of 6 heard, 1 missing (away)")
         picture(page)
     finally:
         here.tell("back", "owner-4")
@@ -171,8 +154,13 @@ def test_who_is_away_is_told_of_those_missing(missing, absent, told):
 
 
 @pytest.mark.parametrize(
-    ("interval", "told"),
-    [((20, 40), "30 ± 10"), ((18.76, 35.59), "30, from 18.8 to 35.6"), ((30, 30), "30 ± 0")],
+    ("value", "interval", "told"),
+    [
+        (30, (20, 40), "30 ± 10"),
+        (30, (18.76, 35.59), "30, from 18.8 to 35.6"),
+        (30, (30, 30), "30 ± 0"),
+        (-5, (-15, 5), "0 ± 10"),
+    ],
 )
-def test_a_symmetric_interval_is_told_by_its_half(interval, told):
-    assert in_short(SimpleNamespace(value=30, interval=interval)) == told
+def test_a_symmetric_interval_is_told_by_its_half(value, interval, told):
+    assert in_short(SimpleNamespace(value=value, interval=interval), {"kind": "count"}) == told

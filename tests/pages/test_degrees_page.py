@@ -7,7 +7,7 @@ import re
 import httpx
 import pytest
 from page_process import Here
-from page_steps import ask, drag, field, place, ready
+from page_steps import ask, drag, field, place, price, ready
 from playwright.sync_api import expect
 
 WEST, SOUTH, EAST, NORTH = -74.1, 40.6, -73.8, 40.85
@@ -54,15 +54,14 @@ def test_a_click_asks_about_so_many_metres_around_it(page, here, somebody, pictu
     assert longitude == pytest.approx(WEST + 0.4 * (EAST - WEST), abs=2e-3)
     assert latitude == pytest.approx(SOUTH + 0.6 * (NORTH - SOUTH), abs=2e-3)
     assert field(page, "radius in m") == 9000
-    page.get_by_role("spinbutton", name="epsilon").fill("20")
-    expect(page.get_by_role("button", name="Ask for epsilon 20")).to_be_visible()
+    price(page, "20")
     ask(page)
     truth = here.tell("true_count", longitude, latitude, 9000)
     answer = float(page.locator(".fg-value strong").inner_text().replace(",", ""))
     assert truth > 100
     assert answer == truth  # at epsilon 20 noise is 0, but for 1 in 10**7
     expect(page.locator(".fg-answer")).to_contain_text("6 of 6 heard")
-    expect(page.get_by_text(f"within 9000 of {longitude:.10g}, {latitude:.10g}")).to_be_visible()
+    expect(page.locator(".fg-asked")).to_have_text(f"count within 9000 of {longitude:.10g}, {latitude:.10g}")
     assert here.tell("spent", somebody[0]) == pytest.approx(20)
     picture(page)
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from page_steps import sign_in
+from page_steps import ready, sign_in
 from playwright.sync_api import expect
 
 from fedgroup.lab.experiments.examples import METHODS, exact_count
@@ -78,7 +78,19 @@ def test_runs_fit_on_a_phone(here, opened, dark, picture):
 
 def test_the_guarantees_are_a_click_away(page):
     page.get_by_role("link", name="All guarantees").click()
-    expect(page.get_by_text("Guarantees").first).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert page.locator("main h2").count() > 3
+    assert page.locator("main table").count() > 0
+    assert not re.search(r"^#+ |\|---|\*\*", page.locator("main").inner_text(), flags=re.M)
+
+
+def test_it_recommends_what_ask_takes(page, here):
+    told = page.locator(".fg-chosen strong").inner_text().partition(":")[0]
+    half = page.locator(f".fg-chosen tr:has-text('{told}:') td").nth(1).inner_text()
+    page.goto(here.url)
+    ready(page)
+    expect(page.locator(".fg-expected")).to_contain_text(f"by {told}")
+    expect(page.locator(".fg-expected")).to_contain_text(half)
 
 
 def test_the_page_and_the_readme_name_the_same_count(page):

@@ -25,6 +25,8 @@ def test_users_see_counts_and_sizes_and_no_names(here, opened, picture):
     expect(page.locator("meter")).to_have_count(1)
     expect(page.get_by_role("img", name="questions in each minute")).to_be_visible()
     expect(page.get_by_role("button", name="Group anew")).to_have_count(0)
+    expect(page.get_by_text("None is published.")).to_be_visible()
+    expect(page.get_by_text("Disagreeing and silent owners")).to_have_count(0)
     picture(page)
 
 
@@ -33,6 +35,7 @@ def test_operators_see_names_and_group_anew(here, opened, picture):
     page = opened(token=token)
     page.goto(f"{here.url}federation")
     expect(page.get_by_text("owner-0, owner-1")).to_be_visible()
+    expect(page.get_by_text("Nobody disagrees, and nobody fell silent.")).to_be_visible()
     page.get_by_role("button", name="Group anew").click()
     expect(page.get_by_text(re.compile("Done: .* groups?, "))).to_be_visible()
     assert here.tell("spent", name) == pytest.approx(0.3)

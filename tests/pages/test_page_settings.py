@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from fedgroup.data.synthetic import synthesize
 from fedgroup.errors import InvalidInput
+from fedgroup.federation import Federation
 from fedgroup.live.config import ProviderConfig, read_config
 from fedgroup.live.samples import provider_text
 from fedgroup.service.pages.mounting import page_settings
+from fedgroup.space import Box
+from fixed_noise import fixed_keys
 
 COMMAND = str(Path(sys.executable).with_name("fedgroup"))
 FACTS = {"file": "f", "federation": "city", "domain": "0, 0, 9, 9", "host": "127.0.0.1", "port": 0, "http_port": 0}
@@ -69,6 +73,21 @@ def test_the_command_line_goes_before_the_file(written, tmp_path):
     settings = page_settings(found, outlines=tmp_path / "point.geojson", tiles=other)
     assert (settings.outlines, settings.tiles) == (POINT, other)
     assert page_settings(found, tiles=other).outlines == LINE
+
+
+@pytest.mark.parametrize(("side", "fits"), [(9, True), (10, False)])
+def test_maps_that_are_named_are_published_if_they_are_of_the_domain(written, tmp_path, monkeypatch, side, fits):
+    with fixed_keys("published"):
+        federation = Federation(synthesize(4, records_per_owner=5, seed=1), Box(0, 0, side, side), budget=9)
+        federation.map(grid=(3, 3), epsilon=1).save(tmp_path / "map.parquet")
+    monkeypatch.chdir("/")
+    path = written('maps = ["map.parquet"]', lonlat=False)
+    if not fits:
+        with pytest.raises(InvalidInput, match="another domain"):
+            page_settings(read(path))
+        return
+    (layer,) = page_settings(read(path)).layers()
+    assert (len(layer.cells), layer.epsilon) == (9, 1)
 
 
 @pytest.mark.parametrize("said", ['colour = "red"', "tiles = 3"])

@@ -50,7 +50,8 @@ _Port = Annotated[int | None, option(OPTIONS, "--broker-port", "the broker's por
 _Log = Annotated[str, option(LOG, "--log", "how events are written to stderr: text or json", "FORM")]
 _Level = Annotated[str, option(LOG, "--log-level", "debug, info, warning or error", "LEVEL")]
 _Outlines = Annotated[
-    Path | None, option(MAP, "--outlines", "GeoJSON to draw on the map: a coastline, districts", "FILE")
+    Path | None,
+    option(MAP, "--outlines", "GeoJSON to draw on the map: districts, or what 'fedgroup basemap' wrote", "FILE"),
 ]
 _Tiles = Annotated[
     str | None,
@@ -159,6 +160,7 @@ def up(
         float, option(OPTIONS, "--epsilon", "what grouping costs every owner, if they are not grouped yet", "E")
     ] = 0.3,
     open_: _Open = False,
+    outlines: _Outlines = None,
     json: _Json = False,
 ) -> None:
     """Run a whole federation on synthetic data here, until Ctrl-C: provider, owners, certificates and all.
@@ -186,7 +188,8 @@ def up(
         )
     told = lambda facts: _up(facts, as_json=json)
     browse, examples = _browse if open_ else None, example_city()
-    asyncio.run(run_trial(trial, http_port=port, epsilon=epsilon, told=told, browse=browse, examples=examples))
+    pages: dict[str, Any] = {"browse": browse, "examples": examples, "outlines": outlines}
+    asyncio.run(run_trial(trial, http_port=port, epsilon=epsilon, told=told, **pages))
     talk.print("stopped")
 
 

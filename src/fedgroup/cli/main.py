@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from fedgroup.cli import (
     ask,
+    basemap,
     bench,
     brokers,
     certificates,
@@ -126,7 +127,13 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "ledger": ledger.ledger,
     },
     _LIVE: {"up": live.up, "regroup": regroup.regroup},
-    _PARTY: {"init": live.init, "provider": live.provider, "owner": live.owner, "broker": brokers.broker},
+    _PARTY: {
+        "init": live.init,
+        "provider": live.provider,
+        "owner": live.owner,
+        "broker": brokers.broker,
+        "basemap": basemap.basemap,
+    },
     "Measure": {"experiment": experiment.experiment, "bench": bench.bench},
 }
 _GROUPS: dict[str, tuple[str, str, dict[str, Callable[..., None]]]] = {

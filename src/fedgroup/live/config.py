@@ -134,10 +134,11 @@ class AnswersTable(_Table, frozen=True, kw_only=True):
 class PageTable(_Table, frozen=True, kw_only=True):
     """What the map shows below areas: outlines (a GeoJSON file), and a server of tiles if it is in degrees.
 
-    `credit` is the line that many servers of tiles ask for.
+    `credit` is the line that many servers of tiles ask for; `maps` are files of private maps that are published on it.
     """
 
     outlines: str | None = None
+    maps: list[str] = []
     tiles: str | None = None
     credit: str = ""
 
@@ -266,6 +267,10 @@ def _placed(table: dict[str, Any], folder: Path) -> dict[str, Any]:
         inner = table.get(name)
         if isinstance(inner, dict):
             result[name] = inner | {k: str(folder / inner[k]) for k in keys if isinstance(inner.get(k), str)}
+            if name == "page" and isinstance(inner.get("maps"), list):
+                result[name] |= {
+                    "maps": [str(folder / each) if isinstance(each, str) else each for each in inner["maps"]]
+                }
     if isinstance(table.get("silo"), dict):
         result["silo"] |= _placed_url(result["silo"], folder)
     return result

@@ -210,6 +210,11 @@ class LiveProvider:
         """Return how many of the noises that answer a question now come in shares, from masked groups."""
         return 0.0 if plan is None else plan.shared(self.desk.present, self._lapses.left_out)
 
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Owners that fell silent in masked groups, and are left out of them until they come again."""
+        return self._lapses.left_out
+
     def alone(self, plan: LivePlan) -> int:
         """Return how many of the groups that a question is answered with now are owners alone."""
         return len(plan.alone(self.desk.present, self._lapses.left_out))

@@ -50,7 +50,8 @@ tls = false                           # true: serve with the provider's certific
 # proxies = ["192.0.2.7"]             # addresses of proxies: no limit for each; this machine has none anyway
 
 [page]                                # the map for browsers, with the extra [page]
-# outlines = "districts.geojson"      # GeoJSON to draw on it, in the federation's coordinates
+# outlines = "districts.geojson"      # GeoJSON to draw below areas: 'fedgroup basemap' makes coast and names
+# maps = ["map.parquet"]              # private maps that are published on it, as 'fedgroup ask map --out' writes them
 # tiles = "https://host/{{z}}/{{x}}/{{y}}.png"    # if lonlat; browsers then ask this server, too
 # credit = "Tiles by ..."             # the line that it asks for
 

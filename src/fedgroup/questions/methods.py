@@ -65,7 +65,7 @@ METHODS: Mapping[str, Method] = {
             "cohorts: random masked groups",
             "Nobody, unless many members of one cohort collude.",
             "Owners hide their answers under masks that cancel out in their cohort's sum, and add noise once.",
-            "The first choice for many small owners: a lost owner costs one cohort at most.",
+            "Many small owners, some of whom fall silent: a lost owner costs one cohort at most.",
             together=lambda _owners, cohort: cohort,
         ),
         Method(

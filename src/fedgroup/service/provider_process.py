@@ -60,7 +60,8 @@ async def serving(config: ProviderConfig, *, pages: PageSettings | None = None) 
         app = create_app(running.provider, running.state, expiries=running.expiries)
         sessions = None
         if pages is not None and pages_are_installed():
-            sessions = add_pages(app, replace(pages, https=config.http.tls))
+            kept = Path(f"{config.state.file}.sessions")
+            sessions = add_pages(app, replace(pages, https=config.http.tls, sessions=kept))
         place: dict[str, Any] = {"host": config.http.host, "port": config.http.port, "pages": sessions is not None}
         async with served(app, **place, **_files(config), limits=limits) as url:
             yield Serving(url, running.broker_port, running.provider, running.state, sessions)

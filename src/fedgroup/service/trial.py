@@ -34,16 +34,19 @@ async def run_trial(
     told: Callable[[dict[str, Any]], None],
     browse: Callable[[str], Any] | None = None,
     examples: ExampleCity | None = None,
+    outlines: Path | None = None,
 ) -> None:
     """Run a trial federation until Ctrl-C or SIGTERM; tell where it is once all owners are here.
 
-    `browse` is given an address that signs in on the map, once and soon; `examples` are for the page to learn on.
+    `browse` is given an address that signs in on the map, once and soon; `examples` are for the page to learn on,
+    `outlines` GeoJSON for the map, in the city's coordinates.
     """
     config = read_config(trial.provider, ProviderConfig)
+    pages = page_settings(config, outlines=outlines, examples=examples)
     access = trial.folder / ACCESS_FILE
     with stop_on_signals() as stop:
         async with (
-            serving(_with_port(config, http_port), pages=page_settings(config, examples=examples)) as up,
+            serving(_with_port(config, http_port), pages=pages) as up,
             owner_processes(trial.owners, port=up.broker_port, processes=_PROCESSES),
         ):
             if not await up.provider.desk.until_present(len(trial.owners), _PATIENCE_S):

@@ -34,7 +34,7 @@ _FLAGS = [
     "--no-first-run",
 ]  # fmt: skip
 _WATCH = """() => new MutationObserver(() => {
-  const value = document.querySelector(".fg-value");
+  const value = document.querySelector(".fg-value[data-question]");
   if (value && window.seen !== value.dataset.question) {
     window.seen = value.dataset.question;
     window.delay = Date.now() - Number(value.dataset.replied);
@@ -57,7 +57,7 @@ class _Kind:
     ready: str
 
 
-_MAPS = _Kind("a map", "maps", "", ".fg-expected")
+_MAPS = _Kind("a map", "maps", "", ".fg-expected:has-text('±')")
 _FEDERATION = _Kind("a page about the federation", "pages about the federation", "federation", ".fg-number")
 
 
@@ -167,7 +167,7 @@ def _shown(browser: Browser, questions: int) -> list[float]:
     page.evaluate(_WATCH)
     for _ in range(questions):
         before = page.evaluate("window.seen ?? null")
-        page.get_by_role("button", name="Ask for").click()
+        page.locator(".fg-button").click()
         page.wait_for_function("before => (window.seen ?? null) !== before", arg=before)
         took.append(page.evaluate("window.delay") / 1000)
     return took

@@ -9,6 +9,7 @@ from html import escape
 from nicegui import ui
 
 from fedgroup.service.accounts import is_operator
+from fedgroup.service.pages.federation_view import maps_told
 from fedgroup.service.pages.frame import framed, gauge, telling
 from fedgroup.service.pages.visits import Visit
 from fedgroup.service.pages.words import counted
@@ -46,7 +47,11 @@ class _FederationPage:
                 self._groups = ui.html("", sanitize=False)
             with _card("Budgets"):
                 self._budgets = ui.html("", sanitize=False)
+            with _card("Published maps"):
+                self._maps = ui.html("", sanitize=False)
             if operator:
+                with _card("Disagreeing and silent owners"):
+                    self._trouble = ui.html("", sanitize=False)
                 with _card("Certificates"):
                     self._endings = ui.html("", sanitize=False)
             with _card("Questions per minute"):
@@ -65,8 +70,10 @@ class _FederationPage:
             _set(self._plan, view.plan)
             _set(self._groups, view.groups)
             _set(self._budgets, "".join(_gauge(each) for each in users if not each.removed) + view.budgets)
+            _set(self._maps, maps_told(self._visit.door.layers()))
             if self._operator:
                 _set(self._endings, view.endings if operator else "")
+                _set(self._trouble, view.trouble if operator else "")
             _set(self._rate, view.rate)
             _set(self._latency, view.latency)
 

@@ -15,6 +15,7 @@ from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
 from fedgroup.service.accounts import Service
 from fedgroup.service.pages.drawings import series, sizes
+from fedgroup.service.pages.layers import Layer
 from fedgroup.service.pages.words import counted, sentence
 from fedgroup.service.replies import PlanShown
 from fedgroup.storage.provider_state import User
@@ -27,7 +28,7 @@ FRESH_S = 1.0
 
 @dataclass(frozen=True)
 class FederationView:
-    """Pieces of HTML; `owners_by_name`, `endings` and `users` are for operators."""
+    """Pieces of HTML; `owners_by_name`, `endings`, `trouble` and `users` are for operators."""
 
     owners: str
     owners_by_name: str
@@ -37,6 +38,7 @@ class FederationView:
     latency: str
     budgets: str
     endings: str
+    trouble: str
     users: Sequence[User] = field(repr=False)
 
 
@@ -74,6 +76,7 @@ async def _view(service: Service) -> FederationView:
         series(seconds, label="median milliseconds in each minute", unit=" ms"),
         f'<p class="fg-small">{escape(sentence(left_in_words(service.provider.owners_left(NOTHING))))}</p>',
         _endings(service.expiries),
+        _trouble(service.provider),
         users,
     )
 
@@ -87,6 +90,51 @@ def _owners(present: set[str], plans: Iterable[LivePlan], *, named: bool) -> str
     if not named:
         return text
     return text + _names("here", sorted(present)) + _names("absent", absent)
+
+
+def _trouble(provider: LiveProvider) -> str:
+    """Return who disagrees with the provider's file, who falls silent, and how many messages were not believed."""
+    desk = provider.desk
+    told = _names("their files disagree with the provider's, so they are not asked", sorted(desk.differing))
+    told += _names("fell silent, and are left out of masked groups until they come again", sorted(provider.left_out))
+    refused = f"{counted(desk.refused_messages, 'message')} refused: not signed by a known owner, or malformed"
+    return (told or '<p class="fg-small">Nobody disagrees, and nobody fell silent.</p>') + _small(refused)
+
+
+def maps_told(layers: Sequence[Layer]) -> str:
+    """Return which maps are published, of which time, and what they cost a record that is in all of them."""
+    if not layers:
+        return '<p class="fg-small">None is published.</p>'
+    rows = "".join(
+        f"<tr><td>{_window(layer)}</td><td>{layer.kind}</td><td>{layer.epsilon:g}</td></tr>" for layer in layers
+    )
+    most = max(sum(other.epsilon for other in layers if _meet(layer, other)) for layer in layers)
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("window", "what", "epsilon"))
+    return f'<table class="fg-table"><tr>{head}</tr>{rows}</table>' + _small(
+        f"together they cost a record epsilon {most:g} at most; looking at them costs nothing"
+    )
+
+
+def _window(layer: Layer) -> str:
+    facts = layer.facts(0)
+    since, until = (None if facts[name] is None else _time(facts[name]) for name in ("since", "until"))
+    if since is None and until is None:
+        return "all times"
+    return " to ".join(each for each in (since, until) if each is not None)
+
+
+def _time(text: str) -> str:
+    return f'<time datetime="{escape(text)}">{escape(text)}</time>'
+
+
+def _meet(one: Layer, other: Layer) -> bool:
+    """Tell whether a record can be in both windows."""
+    begins = one.until is None or other.since is None or other.since < one.until
+    return begins and (other.until is None or one.since is None or one.since < other.until)
+
+
+def _small(text: str) -> str:
+    return f'<p class="fg-small">{escape(sentence(text))}</p>'
 
 
 def _names(title: str, names: Sequence[str]) -> str:

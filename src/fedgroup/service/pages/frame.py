@@ -12,15 +12,15 @@ from nicegui import ui
 from starlette.requests import Request
 from starlette.responses import Response
 
+from fedgroup.service.pages.assets import address
 from fedgroup.service.pages.login import to_login
+from fedgroup.service.pages.plain import LOOK, PLACES, look_of, root_of
 from fedgroup.service.pages.visits import Door, SignedOut, Visit
-from fedgroup.service.problems import KINDS, Problem, problem_of
+from fedgroup.service.pages.words import in_words
+from fedgroup.service.problems import Problem, problem_of
 from fedgroup.storage.provider_state import User
 
 log = logging.getLogger("fedgroup.service")
-
-PLACES = {"/": "Ask", "/federation": "Federation", "/learn": "Learn"}
-_SHEETS = ("_leaflet/leaflet.css", "_page/style.css")
 
 
 def for_visitors(door: Door, build: Callable[[Visit, User], Awaitable[None]]) -> Callable[[Request], Any]:
@@ -40,8 +40,10 @@ def for_visitors(door: Door, build: Callable[[Visit, User], Awaitable[None]]) ->
 
 def add_sheets(request: Request) -> None:
     """Give a page its colours and shapes."""
-    root = str(request.scope.get("root_path", "")).rstrip("/")
-    ui.add_head_html("".join(f'<link rel="stylesheet" href="{root}/{sheet}">' for sheet in _SHEETS))
+    ours = f"{root_of(request)}{address()}"
+    ui.add_head_html(
+        f'<link rel="stylesheet" href="{ours}/style.css"><script type="module" src="{ours}/frame.js"></script>'
+    )
 
 
 @contextmanager
@@ -55,25 +57,32 @@ def framed(visit: Visit, user: User, here: str) -> Iterator[None]:
 def barred(title: str, who: str, places: Mapping[str, str], here: str) -> Iterator[None]:
     """Put a bar on a page: whose it is, links to the others, who is signed in."""
     ui.html('<a class="fg-skip" href="#main">To the page</a>', sanitize=False)
-    dark = ui.dark_mode(None)
+    look = look_of(ui.context.client.request)
+    dark = ui.dark_mode(None if look is None else look == "dark")
     with ui.element("header").classes("fg-bar"):
         ui.html(f"<strong>{escape(title)}</strong>", sanitize=False)
+        ui.element("span").classes("fg-gap")
         with ui.element("nav").props('aria-label="Pages"'):
             for path, name in places.items():
                 link = ui.link(name, path).classes("fg-link")
                 if path == here:
                     link.props('aria-current="page"')
-        ui.element("span").classes("fg-gap")
-        ui.label(who).classes("fg-who").props('aria-label="signed in as"')
+        ui.html(f'<span class="fg-hidden">signed in as </span>{escape(who)}', sanitize=False).classes("fg-who")
         plain_button("Dark or light", lambda: _turn(dark))
         ui.html('<form method="post" action="logout"><button>Sign out</button></form>', sanitize=False)
     with ui.element("div").props('id="main"').classes("fg-main"):
         yield
 
 
-def _turn(dark: ui.dark_mode) -> None:
-    """Go on from the system's choice to dark, to light, and back."""
-    dark.value = {None: True, True: False, False: None}[dark.value]
+async def _turn(dark: ui.dark_mode) -> None:
+    """Turn to dark, or back to light, and keep that in the browser for all pages."""
+    is_dark = dark.value
+    if is_dark is None:
+        is_dark = await ui.run_javascript('matchMedia("(prefers-color-scheme: dark)").matches')
+    dark.value = not is_dark
+    look = "light" if is_dark else "dark"
+    path = str(ui.context.client.request.scope.get("root_path", "")) or "/"
+    ui.run_javascript(f'document.cookie = "{LOOK}={look}; path={path}; max-age=31536000; samesite=strict"')
 
 
 def plain_button(text: str, on_click: Callable[[], Any]) -> ui.button:
@@ -93,12 +102,6 @@ def telling(tell: Callable[[str], None]) -> Iterator[None]:
         if problem.kind == "internal" and not isinstance(error, Problem):
             log.exception("a page failed")
         tell(in_words(problem))
-
-
-def in_words(problem: Problem) -> str:
-    """Return what went wrong, and what about it."""
-    title = KINDS[problem.kind][1]
-    return f"{title[0].upper()}{title[1:]}. {problem.detail[0].upper()}{problem.detail[1:]}."
 
 
 def gauge(text: str, *, left: float, whole: float) -> str:

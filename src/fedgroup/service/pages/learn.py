@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from html import escape
 from pathlib import Path
 
 from fastapi import FastAPI
 from nicegui import ui
-from starlette.responses import PlainTextResponse
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
 
 from fedgroup.questions.methods import METHODS, PRIVATE
+from fedgroup.service.pages.ask import EPSILON
+from fedgroup.service.pages.asking import read_question
+from fedgroup.service.pages.choosing import expectation_told, expectations, smallest
 from fedgroup.service.pages.drawings import bars
 from fedgroup.service.pages.example_cards import example_cards
 from fedgroup.service.pages.frame import framed
+from fedgroup.service.pages.map import first_area
+from fedgroup.service.pages.plain import plain_page
 from fedgroup.service.pages.visits import Visit
+from fedgroup.service.pages.words import sentence
 from fedgroup.storage.provider_state import User
 
 TRUST = (
@@ -45,21 +54,33 @@ async def learn_page(visit: Visit, user: User) -> None:
         with ui.element("div").classes("fg-grid-cards"):
             _trust_chart()
             _promises()
+            await _chosen(visit)
         example_cards(visit)
         _methods()
 
 
-def add_guarantees(app: FastAPI) -> None:
-    """Add the path of the guarantees and their proofs, as text."""
+def add_guarantees(app: FastAPI, name: str) -> None:
+    """Add the path of the guarantees and their proofs, as a page."""
 
     @app.get("/guarantees", include_in_schema=False)
-    async def guarantees() -> PlainTextResponse:
-        return PlainTextResponse(guarantees_text())
+    async def guarantees(request: Request) -> HTMLResponse:
+        body = f'<main id="main" class="fg-main fg-prose" tabindex="-1">{guarantees_html()}</main>'
+        return plain_page(request, name, body, here="/learn", who="")
 
 
 def guarantees_text() -> str:
     """Return docs/guarantees.md, which wheels carry too."""
     return next(path for path in _GUARANTEES if path.is_file()).read_text(encoding="utf-8")
+
+
+@cache
+def guarantees_html() -> str:
+    """Return the guarantees as HTML; links to other documents, which are not served here, become plain words."""
+    from markdown2 import markdown  # type: ignore[import-untyped]
+
+    text = re.sub(r"\[([^\]]+)\]\((?!#)[^)]*\)", r"\1", guarantees_text())
+    html = str(markdown(text, extras=["tables", "fenced-code-blocks", "header-ids", "code-friendly"]))
+    return re.sub(r"<(table|pre)>", r'<\1 tabindex="0">', html.replace("<th></th>", "<td></td>"))
 
 
 def _trust_chart() -> None:
@@ -71,6 +92,30 @@ def _trust_chart() -> None:
             f"Real check-ins, 500 owners in New York, epsilon 0.3; circles are sized to hold {TRUTH} records on "
             "average. Orange: some owners trust others with exact answers. Blue: nobody is trusted."
         ).classes("fg-small")
+
+
+async def _chosen(visit: Visit) -> None:
+    """Say which method the page to ask on takes here and now, found in the same way."""
+    settings = visit.service.provider.settings
+    asked = read_question({"kind": "count", "epsilon": EPSILON, **first_area(settings.public_map)})
+    found, fault = await expectations(visit, asked)
+    best = smallest(found.values())
+    with ui.element("section").classes("fg-card fg-chosen"):
+        ui.html("What Ask takes here", sanitize=False, tag="h2")
+        if best is None:
+            ui.label(sentence(fault or "no owner is here now, so no error can be told"))
+            return
+        rows = "".join(
+            f"<tr><td>{escape(METHODS[name].title)}</td><td>± {escape(expectation_told(each)['halves'][2:])}</td></tr>"
+            for name, each in found.items()
+        )
+        text = (
+            f"<p><strong>{escape(METHODS[best].title)}</strong>: the smallest error now among the methods that let no "
+            f"owner see another's exact answers. You may choose another one there.</p>"
+            f'<table class="fg-table"><tr><th scope="col">method</th><th scope="col">error in 95 %, epsilon {EPSILON:g}'
+            f"</th></tr>{rows}</table>"
+        )
+        ui.html(text, sanitize=False)
 
 
 def _methods() -> None:

@@ -12,6 +12,8 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from fedgroup.service.pages.assets import address
+from fedgroup.service.pages.plain import look_class, root_of
 from fedgroup.service.pages.sessions import SESSION, Sessions
 
 _POLICY = (
@@ -20,7 +22,7 @@ _POLICY = (
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign in - {name}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
 <link rel="icon" href="{root}/favicon.ico">
-<link rel="stylesheet" href="{root}/_page/style.css"><body class="fg-plain"><main class="fg-login">
+<link rel="stylesheet" href="{root}{assets}/style.css"><body class="{look}"><main class="fg-login">
 <h1>{name}</h1><p>{about}</p>
 <form method="post" action="{root}/login" class="fg-card"><label for="token">Your token</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus
@@ -79,23 +81,20 @@ def add_login(app: FastAPI, door: Entrance) -> None:
 
 def to_login(request: Request) -> RedirectResponse:
     """Send somebody to the page to sign in on."""
-    return RedirectResponse(f"{_root(request)}/login", status_code=303)
+    return RedirectResponse(f"{root_of(request)}/login", status_code=303)
 
 
 def _signed_in(request: Request, door: Entrance, token: str) -> Response:
     door.sessions.end(request.session.get(SESSION))
     request.session[SESSION] = door.sessions.begin(token)
-    return RedirectResponse(f"{_root(request)}/", status_code=303)
+    return RedirectResponse(f"{root_of(request)}/", status_code=303)
 
 
 def _page(request: Request, door: Entrance, fault: str, *, status: int = 200) -> HTMLResponse:
     told = f'<p id="fault" class="fg-fault" role="alert">{escape(fault)}</p>' if fault else ""
     words = door.words
     text = _PAGE.format(
-        name=escape(door.name), root=escape(_root(request)), fault=told, about=escape(words.about), where=words.where
-    )
+        name=escape(door.name), root=escape(root_of(request)), fault=told, about=escape(words.about), where=words.where,
+        assets=address(), look=look_class(request),
+    )  # fmt: skip
     return HTMLResponse(text, status, {"Content-Security-Policy": _POLICY, "Cache-Control": "no-store"})
-
-
-def _root(request: Request) -> str:
-    return str(request.scope.get("root_path", "")).rstrip("/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,8 +14,11 @@ from fastapi import FastAPI
 from starlette.responses import RedirectResponse
 
 from fedgroup.errors import InvalidInput
+from fedgroup.service.pages import assets
 from fedgroup.service.pages.examples import ExampleCity, ExampleRuns
+from fedgroup.service.pages.layers import Layer, read_layers
 from fedgroup.service.pages.sessions import HOURS, Sessions, random_name
+from fedgroup.storage.page_sessions import SessionStore
 
 if TYPE_CHECKING:
     from fedgroup.live.config import ProviderConfig
@@ -25,14 +28,14 @@ MOUNT = "/map"
 COOKIE = "fedgroup"
 MOST_OUTLINE_BYTES = 5_000_000
 _TILES = r"https?://[A-Za-z0-9.{}-]+(:[0-9]+)?/[^\s;,'\"]*\{z\}[^\s;,'\"]*"
-_ASSETS = Path(__file__).parent / "assets"
 
 
 @dataclass(frozen=True)
 class PageSettings:
     """What an operator decides about the pages: what the map shows below areas, how long sessions last.
 
-    `examples` is an invented city for visitors to run methods on.
+    `examples` is an invented city for visitors to run methods on; `layers` tells which maps are published.
+    `sessions` is the file that who is signed in is kept in over a restart; without one, sessions end with the process.
     """
 
     outlines: Mapping[str, Any] | None = None
@@ -41,6 +44,8 @@ class PageSettings:
     hours: float = HOURS
     https: bool = False
     examples: ExampleCity | None = None
+    layers: Callable[[], Sequence[Layer]] = tuple
+    sessions: Path | None = None
 
 
 def page_settings(
@@ -57,7 +62,19 @@ def page_settings(
     if tiles is not None and not config.federation.lonlat:
         raise InvalidInput("tiles are for federations in degrees (lonlat = true); draw outlines on this one")
     drawn = None if said is None else read_outlines(Path(said))
-    return PageSettings(drawn, tiles, config.page.credit, examples=examples)
+    layers = _published(config)
+    return PageSettings(drawn, tiles, config.page.credit, examples=examples, layers=lambda: layers)
+
+
+def _published(config: ProviderConfig) -> tuple[Layer, ...]:
+    """Return the maps that a provider's file publishes; each must be of the federation's own domain."""
+    domain = config.federation.public_map.domain
+    layers = read_layers(config.page.maps)
+    for layer in layers:
+        west, south, east, north = layer.extent
+        if west < domain.west or south < domain.south or east > domain.east or north > domain.north:
+            raise InvalidInput("a map that is named under [page] is of another domain than the federation's")
+    return layers
 
 
 def read_outlines(path: Path) -> dict[str, Any]:
@@ -88,26 +105,28 @@ def add_pages(app: FastAPI, settings: PageSettings) -> Sessions:
     require_pages()
     from fedgroup.service.pages.visits import Base, Door
 
-    sessions = Sessions(hours=settings.hours)
+    store = None if settings.sessions is None else SessionStore(settings.sessions, secret=random_name())
+    sessions = Sessions(hours=settings.hours, store=store)
     examples = None if settings.examples is None else ExampleRuns(settings.examples)
     base = Base(settings.outlines, settings.tiles, settings.credit)
-    door = Door(app.state.service, sessions, base, examples)
+    door = Door(app.state.service, sessions, base, examples, settings.layers)
     _add_federation_pages(door)
-    mount(app, f"{door.service.provider.settings.federation} - fedgroup", settings)
+    secret = None if store is None else store.secret
+    mount(app, f"{door.service.provider.settings.federation} - fedgroup", settings, secret=secret)
     return sessions
 
 
-def mount(app: FastAPI, title: str, settings: PageSettings) -> None:
-    """Mount NiceGUI with whatever pages it has; its cookies are signed with a secret that ends with the process."""
+def mount(app: FastAPI, title: str, settings: PageSettings, *, secret: str | None = None) -> None:
+    """Mount NiceGUI with whatever pages it has; without a `secret`, that of its cookies ends with the process."""
     from nicegui import app as pages
     from nicegui import core, ui
+    from nicegui.elements import leaflet
 
-    from fedgroup.service.pages.map import LEAFLET
     from fedgroup.service.pages.policy import PolicyHeaders, place_of
 
     core.sio.eio.cors_allowed_origins = None  # the same origin only
-    pages.add_static_files("/_page", _ASSETS)
-    pages.add_static_files("/_leaflet", LEAFLET)
+    pages.add_static_files(assets.address(), assets.FOLDER)
+    pages.add_static_files("/_leaflet", Path(leaflet.__file__).parent / "dist")
     pages.add_middleware(PolicyHeaders, images=place_of(settings.tiles))
     cookie = {
         "session_cookie": COOKIE, "max_age": round(settings.hours * 3600), "same_site": "strict", "path": MOUNT,
@@ -115,7 +134,7 @@ def mount(app: FastAPI, title: str, settings: PageSettings) -> None:
     }  # fmt: skip
     ui.run_with(
         app, mount_path=MOUNT, title=title, dark=None, language="en-US", binding_refresh_interval=None, tailwind=False,
-        storage_secret=random_name(), session_middleware_kwargs=cookie, show_welcome_message=False,
+        storage_secret=secret or random_name(), session_middleware_kwargs=cookie, show_welcome_message=False,
     )  # fmt: skip
     app.get("/", include_in_schema=False)(_to_pages)
     app.get("/favicon.ico", include_in_schema=False)(_to_icon)
@@ -133,16 +152,20 @@ def _add_federation_pages(door: Door) -> None:
     from nicegui import app as pages
     from nicegui import ui
 
-    from fedgroup.service.pages.ask import ask_page
+    from fedgroup.service.pages.ask import add_ask_page
+    from fedgroup.service.pages.asking import add_asking
+    from fedgroup.service.pages.exports import add_exports
     from fedgroup.service.pages.federation import federation_page
     from fedgroup.service.pages.frame import for_visitors
-    from fedgroup.service.pages.history import add_export
     from fedgroup.service.pages.learn import add_guarantees, learn_page
     from fedgroup.service.pages.login import Entrance, add_login
+    from fedgroup.service.pages.policy import place_of
 
     state, name = door.service.state, door.service.provider.settings.federation
     add_login(pages, Entrance(name, door.sessions, lambda token: state.user_of(token) is not None))
-    add_export(pages, door)
-    add_guarantees(pages)
-    for path, build in {"/": ask_page, "/federation": federation_page, "/learn": learn_page}.items():
+    add_asking(pages, door)
+    add_ask_page(pages, door, images=place_of(door.base.tiles))
+    add_exports(pages, door)
+    add_guarantees(pages, name)
+    for path, build in {"/federation": federation_page, "/learn": learn_page}.items():
         ui.page(path)(for_visitors(door, build))

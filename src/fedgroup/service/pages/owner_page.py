@@ -187,4 +187,9 @@ def _table(entries: Sequence[Entry]) -> str:
 def _cells(entry: Entry) -> str:
     told = (entry.at, entry.epoch, entry.purpose, entry.question, entry.epsilon)
     pairs = zip(_COLUMNS, told, strict=True)
-    return "".join(f'<td data-name="{name}">{escape(str(value))}</td>' for name, value in pairs)
+    return "".join(f'<td data-name="{name}">{_told(name, str(value))}</td>' for name, value in pairs)
+
+
+def _told(name: str, value: str) -> str:
+    """Return a value as HTML; the browser tells times in its own zone."""
+    return f'<time datetime="{escape(value)}">{escape(value)}</time>' if name == "when" else escape(value)

@@ -1,8 +1,8 @@
 """What a browser may load for our pages, told it in a header: what we serve, and nothing from elsewhere.
 
 Scripts inside a page are named by their hashes, so that no other one runs. NiceGUI needs two exceptions: `unsafe-eval`,
-for Vue makes functions of its components' templates, and `unsafe-inline` for styles, for Quasar and Leaflet place what
-they draw by style attributes.
+for Vue makes functions of its components' templates, and `unsafe-inline` for styles, for Quasar places what it draws by
+style attributes. Pages without NiceGUI have neither.
 """
 
 from __future__ import annotations
@@ -28,12 +28,16 @@ _HEADERS = {
 }
 
 
-def content_policy(scripts: Iterable[str], *, images: str = "") -> str:
-    """Return the policy of a page with inline scripts of these hashes, and images from one more place, if any."""
+def content_policy(scripts: Iterable[str], *, images: str = "", plain: bool = False) -> str:
+    """Return the policy of a page with inline scripts of these hashes, and images from one more place, if any.
+
+    A `plain` page is ours alone, and needs none of the exceptions.
+    """
+    needed, inline = ([], "") if plain else (["'unsafe-eval'"], " 'unsafe-inline'")
     rules = {
         "default-src": "'none'",
-        "script-src": " ".join(["'self'", "'unsafe-eval'", *(f"'sha256-{one}'" for one in scripts)]),
-        "style-src": "'self' 'unsafe-inline'",
+        "script-src": " ".join(["'self'", *needed, *(f"'sha256-{one}'" for one in scripts)]),
+        "style-src": f"'self'{inline}",
         "img-src": f"'self' data: {images}".strip(),
         "font-src": "'self'",
         "connect-src": "'self'",

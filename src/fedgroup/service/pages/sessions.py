@@ -1,4 +1,7 @@
-"""Who is signed in: sessions of tokens, in this process only; they end in time, by signing out, or with the token."""
+"""Who is signed in: sessions of tokens, which end in time, by signing out, or with the token.
+
+They are kept in this process, and where there is a `SessionStore`, sealed on disk: a restart signs nobody out.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from fedgroup.storage.page_sessions import SessionStore
 
 HOURS = 8.0
 SESSION = "session"
@@ -17,7 +22,7 @@ _SECRET_BYTES = 32
 
 @dataclass(frozen=True)
 class PageSession:
-    """Somebody who showed a token; `ends` by this process' clock."""
+    """Somebody who showed a token; `ends` in seconds since 1970."""
 
     name: str
     token: str
@@ -32,8 +37,11 @@ def random_name() -> str:
 class Sessions:
     """Sessions by their names, and codes that open one each, once."""
 
-    def __init__(self, *, hours: float = HOURS, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, *, hours: float = HOURS, clock: Callable[[], float] = time.time, store: SessionStore | None = None
+    ) -> None:
         self.seconds = hours * 3600
+        self._store = store
         self._clock = clock
         self._open: dict[str, PageSession] = {}
         self._codes: dict[str, PageSession] = {}
@@ -43,13 +51,17 @@ class Sessions:
         self._drop_ended()
         while len(self._open) >= MOST_SESSIONS:
             del self._open[next(iter(self._open))]
-        name = random_name()
-        self._open[name] = PageSession(name, token, self._clock() + self.seconds)
+        name, ends = random_name(), self._clock() + self.seconds
+        self._open[name] = PageSession(name, token, ends)
+        if self._store is not None:
+            self._store.keep(name, token, ends, now=self._clock())
         return name
 
     def find(self, name: object) -> PageSession | None:
         """Return the session of that name, unless it ended."""
-        found = self._open.get(name) if isinstance(name, str) else None
+        if not isinstance(name, str):
+            return None
+        found = self._open.get(name) or self._kept(name)
         return found if found is not None and self.is_open(found) else None
 
     def is_open(self, session: PageSession) -> bool:
@@ -60,6 +72,8 @@ class Sessions:
         """End a session now."""
         if isinstance(name, str):
             self._open.pop(name, None)
+            if self._store is not None:
+                self._store.drop(name)
 
     def code_for(self, token: str) -> str:
         """Return a code that opens one session, once and soon; unlike a token it can be part of an address."""
@@ -72,6 +86,13 @@ class Sessions:
         """Return the token that a code stands for, the first time."""
         found = self._codes.pop(code, None)
         return found.token if found is not None and found.ends > self._clock() else None
+
+    def _kept(self, name: str) -> PageSession | None:
+        """Return a session that an earlier process began, if it was kept."""
+        found = None if self._store is None else self._store.find(name)
+        if found is None:
+            return None
+        return self._open.setdefault(name, PageSession(name, *found))
 
     def _drop_ended(self) -> None:
         now = self._clock()

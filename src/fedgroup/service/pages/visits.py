@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from fedgroup.service.accounts import Service
 from fedgroup.service.callers import vouch
 from fedgroup.service.pages.examples import ExampleRuns
 from fedgroup.service.pages.federation_view import FederationViews
+from fedgroup.service.pages.layers import Layer
 from fedgroup.service.pages.sessions import SESSION, PageSession, Sessions, random_name
 from fedgroup.service.questions import PLAN
 from fedgroup.service.requests import PlanAsked, QuestionAsked
@@ -41,6 +42,8 @@ class Door:
     sessions: Sessions
     base: Base = Base()
     examples: ExampleRuns | None = None
+    layers: Callable[[], Sequence[Layer]] = tuple
+    """The maps that are published now, the earliest window first."""
     views: FederationViews = field(default_factory=FederationViews)
 
     async def visit(self, request: Request) -> Visit | None:
@@ -77,11 +80,11 @@ class Visit:
             raise SignedOut
         return found
 
-    async def ask(self, asked: QuestionAsked) -> Question:
-        """Ask as the HTTP API does: counted, charged, kept."""
+    async def ask(self, asked: QuestionAsked, *, key: str) -> Question:
+        """Ask as the HTTP API does: counted, charged once for a key, kept."""
         user = await self.user()
         self.service.rates.take(user)
-        return await self.service.questions.ask(user, asked, key=random_name())
+        return await self.service.questions.ask(user, asked, key=key)
 
     async def expect(self, asked: QuestionAsked) -> Expectation:
         """Return what an answer would be like; nothing is spent."""

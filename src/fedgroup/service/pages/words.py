@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fedgroup.service.problems import KINDS, Problem
+
 
 def number(value: float) -> str:
     """Return a number as people read it: grouped, and with few digits."""
@@ -19,3 +21,9 @@ def counted(value: float, thing: str) -> str:
     """Return how many of a thing there are, one or several."""
     told = number(value)
     return f"{told} {thing}" if told == "1" else f"{told} {thing}s"
+
+
+def in_words(problem: Problem) -> str:
+    """Return what went wrong, and what about it."""
+    title = KINDS[problem.kind][1]
+    return f"{title[0].upper()}{title[1:]}. {problem.detail[0].upper()}{problem.detail[1:]}."
