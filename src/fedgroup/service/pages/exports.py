@@ -22,7 +22,8 @@ from fedgroup.questions.said import range_said
 from fedgroup.service.pages.login import to_login
 from fedgroup.service.pages.told import AREAS, area_text
 from fedgroup.service.pages.visits import Door, SignedOut
-from fedgroup.space.shapes import WGS84, drawn, geometry_of
+from fedgroup.space.shapes import drawn, geometry_of
+from fedgroup.space.systems import WGS84
 from fedgroup.storage.provider_state import Question
 
 EXPORTED = 10_000
