@@ -88,7 +88,7 @@ def test_ledgers_show_where_and_how_much_to_the_last_digit() -> None:
 def test_hexagons_beyond_a_live_answer_are_refused_without_listing_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fedgroup.space.places._cells_of", lambda *_: pytest.fail("cells were listed"))
     country = Box(-10, 40, 10, 55)
-    with pytest.raises(ProtocolViolation, match="at most 65536 numbers"):
+    with pytest.raises(ProtocolViolation, match="at most 65536 bins"):
         WireQuery("count", WireRange("h3", [7.0]), 1).read(country)
 
 

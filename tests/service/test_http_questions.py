@@ -64,7 +64,7 @@ def test_a_reply_holds_what_the_command_prints_and_an_id(service: Service, quest
     async def story() -> None:
         async with service(4) as here, here.client() as ann:
             reply = (await ann.post("/v1/queries", json=question)).json()
-            assert set(reply) == {*(each.name for each in fields(PrivateAnswer)), "id"}
+            assert set(reply) == {*(each.name for each in fields(PrivateAnswer)), "id", "lonlat"}
             assert (reply["heard"], reply["missing"], reply["private"], reply["charged"]) == (4, 0, True, 1)
             assert "asked by ann" in here.city.owners["owner-0"].ledger.entries()[-1].question
 
