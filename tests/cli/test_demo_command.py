@@ -5,7 +5,7 @@ from __future__ import annotations
 PNG = b"\x89PNG"
 
 
-def test_the_demo_asks_with_every_method_and_draws_two_pictures(fedgroup, tmp_path):
+def test_the_demo_asks_with_every_method_publishes_a_map_and_draws(fedgroup, tmp_path):
     facts = fedgroup("demo", "--owners", 60, "--out", tmp_path / "pictures", "--json").json
     ours = ("FG topcell", "FG noisy", "FG masked", "FG mixed", "cohorts")
     methods = ("DP", *ours, "MPC", "FG-C", "FG-ExC")
@@ -16,7 +16,12 @@ def test_the_demo_asks_with_every_method_and_draws_two_pictures(fedgroup, tmp_pa
     assert facts["private"] is False
     pictures = sorted((tmp_path / "pictures").iterdir())
     assert sorted(facts["pictures"]) == [str(path) for path in pictures]
-    assert [(path.name, path.read_bytes()[:4]) for path in pictures] == [("city.png", PNG), ("error.png", PNG)]
+    drawn = ["city.png", "error.png", "private-map.png"]
+    assert [(path.name, path.read_bytes()[:4]) for path in pictures] == [(name, PNG) for name in drawn]
+    free = facts["free"]
+    assert len(free) == 10
+    assert sum(row["low"] <= row["true_value"] <= row["high"] for row in free) >= 7
+    assert all(row["would_cost"] > 0 for row in free)
 
 
 def test_people_read_a_table_and_commands_to_copy(fedgroup, tmp_path, monkeypatch):
@@ -25,6 +30,7 @@ def test_people_read_a_table_and_commands_to_copy(fedgroup, tmp_path, monkeypatc
     ran = fedgroup("demo", "--owners", 30, "--out", tmp_path)
     assert ran.code == 0
     assert "MAE" in ran.out
+    assert "for nothing" in ran.out
     next_command = "  fedgroup count city.parquet --near 10000,10000 --within 500 --epsilon 0.3 --plan plan.parquet"
     assert next_command in ran.out.splitlines()
     assert ran.err == ""

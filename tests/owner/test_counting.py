@@ -12,13 +12,15 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedgroup.epsilon import NOTHING
+import fedgroup as fg
+from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
-from fedgroup.owner.counting import contributing, count_vectors, partial_answers, sum_by, whole_units
+from fedgroup.owner.counting import contributing, count_vectors, partial_answers, sum_by, total_units, whole_units
 from fedgroup.owner.records import Records
 from fedgroup.owner.times import NO_TIME
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Box, Circle, Polygon, PublicMap, Range, Rectangle
+from fedgroup.space.blocks import Blocks
 
 MAP = PublicMap(Box(0, 0, 8, 8))
 OWNERS = (1, 2, 3)
@@ -150,3 +152,14 @@ def test_an_unknown_attribute_cannot_be_summed(kind: str) -> None:
 def test_sums_by_label_are_exact_beyond_what_floats_can_hold() -> None:
     values = np.array([2**60, 1, -(2**60), 2**53, 1], dtype=np.int64)
     assert sum_by(np.array([0, 0, 0, 2, 2], dtype=np.int32), values, 3).tolist() == [1, 0, 2**53 + 1]
+
+
+def test_blocks_are_counted_as_every_cell_would_be() -> None:
+    rng = np.random.default_rng(5)
+    box = fg.Box(0, 0, 10, 10)
+    cut = Blocks(box, 2, rng.integers(0, 4, 16).astype(np.uint8).tobytes())
+    x, y = rng.uniform(-1, 11, (2, 3_000))
+    records = fg.Records(owner=np.zeros(3_000, dtype=int), x=x, y=y, owners=[0])
+    query = RangeQuery("count", cut, Epsilon(1))
+    expected = [fg.Rectangle(*sides).box.contains(x, y).sum() for sides in zip(*cut.boxes, strict=True)]
+    assert total_units(records, query, PublicMap(box))["count"].tolist() == expected

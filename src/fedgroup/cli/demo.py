@@ -13,13 +13,16 @@ from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
     from fedgroup.lab.experiments.demo import DemoRow
+    from fedgroup.lab.experiments.demo_map import FreeRow
     from fedgroup.owner.records import Records
 
 _NEXT = """
 next:
   fedgroup synthesize city.parquet --owners 10000
   fedgroup group city.parquet --epsilon 0.3 --grid 5x5 --leftovers cohort --out plan.parquet
-  fedgroup count city.parquet --near 10000,10000 --within 500 --epsilon 0.3 --plan plan.parquet"""
+  fedgroup count city.parquet --near 10000,10000 --within 500 --epsilon 0.3 --plan plan.parquet
+  fedgroup publish city.parquet --epsilon 1 --records-guess 200000 --out map.parquet
+  fedgroup read map.parquet --near 10000,10000 --within 500"""
 
 
 @grouped
@@ -32,7 +35,7 @@ def demo(
         bool, flag(OPTIONS, "--open", "run a federation of 50 owners instead, and open its map in a browser")
     ] = False,
 ) -> None:
-    """Ask a synthetic city of 1,000 owners with every method; a table and two pictures in under a minute."""
+    """Ask a synthetic city of 1,000 owners with every method, and publish its private map; three pictures."""
     if open_:
         _open_map(out, seed)
         return
@@ -43,10 +46,13 @@ def demo(
     _make_folder(out)
     rows = _run(city, seed)
     pictures = _draw(city, rows, out, seed)
+    free, picture = _publish(city, out, seed)
+    pictures.append(picture)
     if output.json:
-        facts = {"rows": [asdict(row) for row in rows], "pictures": [str(path) for path in pictures]}
-        print_json(facts | {"private": False})
+        facts = {"rows": [asdict(row) for row in rows], "free": [asdict(row) for row in free]}
+        print_json(facts | {"pictures": [str(path) for path in pictures], "private": False})
         return
+    _show_free(free)
     _show(rows, pictures)
 
 
@@ -91,6 +97,37 @@ def _draw(city: Records, rows: list[DemoRow], out: Path, seed: int) -> list[Path
         except OSError:
             raise InvalidInput(f"no picture can be written to {out}; give another folder with --out") from None
     return pictures
+
+
+def _publish(city: Records, out: Path, seed: int) -> tuple[list[FreeRow], Path]:
+    with working("publishing the private map"):
+        from fedgroup.lab.experiments.demo_map import draw_maps, publish_city
+
+        made, free = publish_city(city, seed=seed)
+        picture = out / "private-map.png"
+        try:
+            draw_maps(made, city, picture)
+        except OSError:
+            raise InvalidInput(f"no picture can be written to {out}; give another folder with --out") from None
+    return free, picture
+
+
+def _show_free(rows: list[FreeRow]) -> None:
+    from rich.table import Table
+
+    from fedgroup.lab.experiments.demo_map import EPSILON
+
+    title = f"ten circles read from the private map for nothing; the map cost epsilon {EPSILON:g} once"
+    table = Table("circle", "free answer", "95 %", "truth", "asking as sharply: epsilon", title=title)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        where = f"{row.radius:,.0f} m at {row.x:,.0f},{row.y:,.0f}"
+        ends = f"{row.low:,.0f} to {row.high:,.0f}"
+        table.add_row(where, f"{row.value:,.0f}", ends, f"{row.true_value:,}", f"{row.would_cost:.3f}")
+    table.add_section()
+    table.add_row("all ten", "", "", "", f"{sum(row.would_cost for row in rows):.3f}")
+    print_table(table)
 
 
 def _show(rows: list[DemoRow], pictures: list[Path]) -> None:

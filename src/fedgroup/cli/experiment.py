@@ -114,7 +114,10 @@ class TrialSettings:
 @grouped
 def experiment(
     name: Annotated[
-        str, argument(f"{', '.join(NAMES)}; all of them: all; or grouping: every graph in a table", "NAME")
+        str,
+        argument(
+            f"{', '.join(NAMES)}; all of them: all; or grouping: every graph in a table; or published-maps", "NAME"
+        ),
     ],
     settings: TrialSettings,
     output: OutputOptions,
@@ -126,8 +129,13 @@ def experiment(
     if name == "grouping":
         measure(settings, as_json=output.json)
         return
+    if name == "published-maps":
+        _measure_maps(settings, as_json=output.json)
+        return
     if name not in (*NAMES, "all"):
-        raise InvalidInput(f"the experiments are: {', '.join((*NAMES, 'all', 'grouping'))}; got {name!r}")
+        raise InvalidInput(
+            f"the experiments are: {', '.join((*NAMES, 'all', 'grouping', 'published-maps'))}; got {name!r}"
+        )
     out = settings.out or (_QUICK_OUT if settings.quick else _OUT)
     files = _run(NAMES if name == "all" else (name,), settings, out)
     facts = {"name": name, "out": str(out), "files": [str(path) for path in files], "quick": settings.quick}
@@ -135,6 +143,23 @@ def experiment(
         print_json(facts | {"private": False})
         return
     result.print(f"report: {files[0]}; {len(files) - 1} figures and sheets beside it. Evaluation only, not private.")
+
+
+def _measure_maps(settings: TrialSettings, *, as_json: bool) -> None:
+    """Measure errors and coverage of published maps, and write their tables."""
+    from fedgroup.lab.experiments.published_maps import Row, measure, write
+
+    out = settings.out or (_QUICK_OUT if settings.quick else _OUT)
+    rows: list[Row] = []
+    with working("publishing maps"):
+        more = {} if settings.selections is None else {"maps": settings.selections}
+        rows.extend(measure(settings.data, quick=settings.quick, **more))
+    files = write(rows, out)
+    if as_json:
+        facts = {"name": "published-maps", "rows": [asdict(row) for row in rows], "files": [str(f) for f in files]}
+        print_json(facts | {"private": False})
+        return
+    result.print(f"tables: {files[0]}; rows: {files[1]}. Evaluation only, not private.")
 
 
 def _run(names: tuple[str, ...], settings: TrialSettings, out: Path) -> list[Path]:

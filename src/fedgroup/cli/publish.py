@@ -185,12 +185,8 @@ def _say_plan(plan: MapPlan, said: PlanOptions, *, as_json: bool) -> None:
     within = 1_000.0 if said.within is None else said.within
     told = plan.against_asking(said.questions, within)
     if as_json:
-        facts: dict[str, Any] = {
-            "charge": plan.charge,
-            "left": plan.left,
-            "affordable": plan.affordable,
-            "method": plan.method,
-        }
+        facts: dict[str, Any] = {"charge": plan.charge, "left": plan.left, "affordable": plan.affordable}
+        facts["method"] = plan.method
         facts |= {"noises": plan.sizes.noises, "cells": plan.cells, "trust": plan.trust, "dry_run": True}
         print_json(facts | asdict(told) | {"publish": told.publish})
         return

@@ -12,22 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from fedgroup.epsilon import NANO, Epsilon
+from fedgroup.epsilon import Epsilon
 from fedgroup.errors import FedgroupError, InvalidQuery
 from fedgroup.federation.methods import ChosenMethod, ReadyMethods
 from fedgroup.federation.price import charges_of, notes_of
 from fedgroup.federation.questions import Details, checked
-from fedgroup.given import number
-from fedgroup.maps.free import FreeAnswer, quantile
-from fedgroup.maps.planning import MapPlan
+from fedgroup.maps.free import FreeAnswer
+from fedgroup.maps.planning import MapPlan, price_of_error
 from fedgroup.maps.published import PublishedMap, published_facts, published_from, published_map, step_of
 from fedgroup.maps.publishing import Publication, Released, Subject, sized
 from fedgroup.maps.shelf import Shelf
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
 from fedgroup.privacy.budget import Charge, Ledger
-from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
-from fedgroup.privacy.release import scale_of_noise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.role import Provider
 from fedgroup.questions.answers import Answer
@@ -139,14 +136,8 @@ class Publisher:
         stored = None if fresh else self._ledger.stored_answer(key)
         if stored is not None:
             return published_from(stored, self._map, stored=True, charged=0.0)
-        going, how = planned.publication, planned.how
-        cost = self._ledger.charge(planned.charges)
-        heard = 0
-        while (question := going.next_question) is not None:
-            (answers,), _ = self._owners.answer(question, how.terms, charges=())
-            totals = self._provider.combine(answers)
-            heard = answers.heard
-            going = going.after(Released(totals.parts[question.parts[0]], totals.noises))
+        going, cost, heard = self.asked(planned)
+        how = planned.how
         made = published_map(
             going,
             self._map,
@@ -161,6 +152,20 @@ class Publisher:
         )
         self._ledger.store_answers({key: published_facts(made)})
         return made
+
+    def asked(self, planned: Planned) -> tuple[Publication, Epsilon, int]:
+        """Return the publication with all its answers, what it cost, and how many owners were heard.
+
+        Guarantee: the whole is charged before the first question is counted, or nothing is.
+        """
+        going, heard = planned.publication, 0
+        cost = self._ledger.charge(planned.charges)
+        while (question := going.next_question) is not None:
+            (answers,), _ = self._owners.answer(question, planned.how.terms, charges=())
+            totals = self._provider.combine(answers)
+            heard = answers.heard
+            going = going.after(Released(totals.parts[question.parts[0]], totals.noises))
+        return going, cost, heard
 
     def take(self, made: PublishedMap) -> None:
         """Let answers be read from a map that was published before, by these owners."""
@@ -253,30 +258,3 @@ def sharp_enough(free: FreeAnswer, error: float) -> bool:
     """Tell whether a free answer's interval reaches no farther than `error`."""
     value = free.value or 0.0
     return max(free.interval[1] - value, value - free.interval[0]) <= error
-
-
-def price_of_error(error: float, *, sensitivity: int, noises: float, known: float = math.inf) -> Epsilon:
-    """Return the least epsilon with which an answer, together with what is known, is off by at most `error` in 95 %.
-
-    `known` is the standard deviation of what is known already; `error` and it are in whole units.
-    """
-    wanted = number(error, name="error", refusal=InvalidQuery)
-    if wanted <= 0:
-        raise InvalidQuery(f"error is how far off an answer may be in 95 %: more than 0, got {error!r}")
-    rest = (quantile(3 / max(noises, 1.0)) / wanted) ** 2 - known**-2
-    if rest <= 0:
-        raise InvalidQuery("what is known is sharp enough")
-    target = math.sqrt(1 / rest)
-    low, high = 0, 1
-    while _deviation(high, sensitivity, noises) > target:
-        low, high = high, high * 2
-        if high > 1000 * NANO:
-            raise InvalidQuery(f"no epsilon makes an answer as sharp as {error:g}")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _deviation(middle, sensitivity, noises) > target else (low, middle)
-    return Epsilon(high)
-
-
-def _deviation(nano: int, sensitivity: int, noises: float) -> float:
-    return NoiseSum(DiscreteLaplace(scale_of_noise(sensitivity, Epsilon(nano))), noises).standard_deviation

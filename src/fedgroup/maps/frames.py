@@ -74,9 +74,10 @@ def to_geodataframe(made: PrivateMap) -> Any:
 
 def explore(made: PrivateMap, *, step: int | None, category: Value | None, tiles: str | None) -> Any:
     """Return a map to look around in: a shape and a value for every place; what noise may explain is grey."""
-    from fedgroup.maps.pictures import painted, seen
+    from fedgroup.maps.pictures import drawable, painted, seen
 
     folium = needed(_folium, "folium")
+    made = drawable(made)
     chosen, degrees = seen(made, step=step, category=category), system_of(made) is not None
     columns = _names(made) | {"value": chosen.values, "low": chosen.low, "high": chosen.high}
     told = {name: _json_values(column) for name, column in columns.items()} | {"fill": painted(made, chosen)}

@@ -19,15 +19,14 @@ import shapely
 
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.given import path_like, whole_number, written
-from fedgroup.maps.areas import square_km
 from fedgroup.maps.published import PublishedMap
+from fedgroup.maps.rasters import Raster, raster
 from fedgroup.privacy.concentrated_law import ConcentratedSum
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.shown import number, table, told_facts
 from fedgroup.questions.words import UNCOVERED, question
 from fedgroup.space import Grid
-from fedgroup.space.blocks import Blocks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +43,6 @@ _MOST_DRAWN = 4_096
 _SVG, _SHADES = 300, 20
 _WIDE = 100
 """Letters in a line below a picture."""
-_PIXELS = 1_024
 
 
 class First(TypedDict):
@@ -91,10 +89,8 @@ def seen(made: PrivateMap, *, step: int | None = None, category: Value | None = 
 
     The interval of a sum is that of the sum of its bins' independent noises. Means and people are not added up.
     """
-    if isinstance(made, PublishedMap):
-        # cells differ in size: colour is how dense they are
-        area = square_km(made.blocks.boxes, made.public_map)
-        return Seen(made.values / area, made.low / area, made.high / area, None, None, made.shown)
+    if isinstance(made, Raster):
+        return Seen(made.values, made.low, made.high, None, None, made.sure)
     steps, categories = _chosen(made, step, category)
     values, low, high = (made.at(each)[:, steps][:, :, categories] for each in (made.values, made.low, made.high))
     count = values.shape[1] * values.shape[2]
@@ -121,6 +117,7 @@ def _half(made: PrivateMap, bins: int, confidence: float) -> float:
 
 def plot(made: PrivateMap, ax: Axes | None, *, step: int | None, category: Value | None) -> Axes:
     """Draw a map on axes, or on new ones, and return them."""
+    made = drawable(made)
     shown = seen(made, step=step, category=category)
     if ax is None:
         import matplotlib.pyplot as plt
@@ -138,6 +135,7 @@ def first_of(made: PrivateMap) -> First:
 def save_picture(made: PrivateMap, path: str | os.PathLike[str]) -> None:
     """Write a picture of a map; without a window, whatever matplotlib is set to."""
     require_picture(path)
+    made = drawable(made)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -160,13 +158,19 @@ def require_picture(path: str | os.PathLike[str]) -> None:
 
 def map_html(made: PrivateMap) -> str:
     """Return a map as a notebook shows it: a small picture and what is told, with nothing fetched from anywhere."""
+    asked, made = made.query, drawable(made)
     shown = seen(made, **first_of(made))
     picture, half = _svg(made, shown), _half_words(made, shown)
-    facts = [("question", question(made.query)), ("bins", f"{made.bins:,}"), ("noise", half)]
+    facts = [("question", question(asked)), ("bins", f"{asked.bins:,}"), ("noise", half)]
     facts += [] if made.adds_up else [("picture", _chosen_words(made, **first_of(made)))]
     facts += [("protected", made.protection)] if made.protection else []
     style = "display:flex;gap:16px;align-items:flex-start"
     return f'<div style="{style}">{picture}{table([*facts, *told_facts(made)])}</div>'
+
+
+def drawable(made: PrivateMap) -> PrivateMap:
+    """Return a map whose places can be seen: the cells of a published one as squares of one size."""
+    return raster(made) if isinstance(made, PublishedMap) else made
 
 
 def _chosen(made: PrivateMap, step: int | None, category: Value | None) -> tuple[slice, slice]:
@@ -225,30 +229,13 @@ def _draw_places(made: PrivateMap, ax: Axes, faces: Any, unsure: Array) -> None:
     match made.places:
         case Grid(_, columns, rows) as grid:
             ax.pcolormesh(grid.x_edges, grid.y_edges, faces.reshape(rows, columns, 4))
-        case Blocks() as blocks:
-            ax.imshow(faces[_pixels(blocks)], origin="lower", extent=_extent(blocks), interpolation="nearest")
         case _:
             patches = [PathPatch(_path(shape)) for shape in made.geometries()]
             ax.add_collection(PatchCollection(patches, facecolor=faces, edgecolor="white", linewidth=0.3))
-    if unsure.any() and unsure.sum() <= _MOST_HATCHED and not isinstance(made.places, Blocks):
+    if unsure.any() and unsure.sum() <= _MOST_HATCHED:
         # one shape for all of them, so that the hatching goes on over borders
         grey = shapely.union_all([shape for shape, one in zip(made.geometries(), unsure, strict=True) if one])
         ax.add_patch(PathPatch(_path(grey), facecolor="none", edgecolor=_HATCH, hatch="////", linewidth=0))
-
-
-def _pixels(blocks: Blocks) -> Array:
-    """Return the cell under every pixel of a picture, row by row from the south."""
-    west, south, east, north = blocks.box.sides
-    across, up = (
-        low + (high - low) * (np.arange(_PIXELS) + 0.5) / _PIXELS for low, high in ((west, east), (south, north))
-    )
-    x, y = np.meshgrid(across, up)
-    return blocks.cell_of(x.ravel(), y.ravel()).reshape(_PIXELS, _PIXELS)
-
-
-def _extent(blocks: Blocks) -> tuple[float, float, float, float]:
-    west, south, east, north = blocks.box.sides
-    return west, east, south, north
 
 
 def _path(shape: Any) -> Any:
@@ -290,8 +277,8 @@ def _title(made: PrivateMap, shown: Seen, *, step: int | None, category: Value |
     where = f", {chosen}" if chosen else ""
     evaluated = "" if made.private else "; not private"
     noise = f"{_half_words(made, shown)}, epsilon {made.epsilon:g}{evaluated}"
-    places = "cells" if isinstance(made, PublishedMap) else "places"
-    return f"{_measured(made)} in {made.shape[0]:,} {places}{where}\n{noise}"
+    many = f"{made.cells:,} cells" if isinstance(made, Raster) else f"{made.shape[0]:,} places"
+    return f"{_measured(made)} in {many}{where}\n{noise}"
 
 
 def _chosen_words(made: PrivateMap, *, step: int | None, category: Value | None) -> str:
@@ -320,7 +307,7 @@ def _uncovered(made: PrivateMap) -> list[str]:
 def _measured(made: PrivateMap) -> str:
     of = "" if made.query.measure is None else f" {made.query.measure.attribute}"
     what = "records" if made.kind == "count" else f"{KINDS[made.kind].of}{of}"
-    if not isinstance(made, PublishedMap):
+    if not isinstance(made, Raster):
         return what
     return f"{what} per {'km²' if made.public_map.lonlat else '1,000 x 1,000 units'}"
 

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.epsilon import Epsilon
+from fedgroup.epsilon import NANO, Epsilon
 from fedgroup.errors import InvalidQuery
 from fedgroup.given import number, whole_number
-from fedgroup.maps.free import FreeAnswer
+from fedgroup.maps.free import FreeAnswer, quantile
 from fedgroup.maps.published import PublishedMap, forecast
 from fedgroup.maps.sizing import MapSizes
 from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
+from fedgroup.privacy.release import scale_of_noise
 from fedgroup.space import Circle, PublicMap
 
 Floats = npt.NDArray[np.float64]
@@ -95,6 +96,10 @@ class MapPlan:
             low, many = (middle, many) if self._of_ask(middle) < of_map else (low, middle)
         return PublishOrAsk(questions, radius, of_map, self._of_ask(questions), many)
 
+    def price_of(self, error: float) -> float:
+        """Return what one question costs whose answer is off by at most `error` in 95 %."""
+        return float(price_of_error(error / self.step, sensitivity=self.moved, noises=self.sizes.noises))
+
     def _of_ask(self, questions: int) -> float:
         """Return the mean absolute error of each of so many answers that share epsilon."""
         each = Epsilon(max(1, self.sizes.epsilon.nano // questions))
@@ -104,3 +109,30 @@ class MapPlan:
 
 def _even(sizes: MapSizes) -> Floats:
     return np.full(sizes.blocks.cells, sizes.records * sizes.unit / sizes.blocks.cells)
+
+
+def price_of_error(error: float, *, sensitivity: int, noises: float, known: float = math.inf) -> Epsilon:
+    """Return the least epsilon with which an answer, together with what is known, is off by at most `error` in 95 %.
+
+    `known` is the standard deviation of what is known already; `error` and it are in whole units.
+    """
+    wanted = number(error, name="error", refusal=InvalidQuery)
+    if wanted <= 0:
+        raise InvalidQuery(f"error is how far off an answer may be in 95 %: more than 0, got {error!r}")
+    rest = (quantile(3 / max(noises, 1.0)) / wanted) ** 2 - known**-2
+    if rest <= 0:
+        raise InvalidQuery("what is known is sharp enough")
+    target = math.sqrt(1 / rest)
+    low, high = 0, 1
+    while _deviation(high, sensitivity, noises) > target:
+        low, high = high, high * 2
+        if high > 1000 * NANO:
+            raise InvalidQuery(f"no epsilon makes an answer as sharp as {error:g}")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _deviation(middle, sensitivity, noises) > target else (low, middle)
+    return Epsilon(high)
+
+
+def _deviation(nano: int, sensitivity: int, noises: float) -> float:
+    return NoiseSum(DiscreteLaplace(scale_of_noise(sensitivity, Epsilon(nano))), noises).standard_deviation

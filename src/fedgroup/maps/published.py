@@ -223,7 +223,8 @@ class PublishedMap(PrivateMap):
         return FreeAnswer(
             **told,
             kind=self.kind,
-            value=found.value * self.step,
+            # blocks may be negative, so that sums of many are not biased; what there is in a range is not
+            value=(found.value if self.publication.sizes.signed else max(found.value, 0.0)) * self.step,
             interval=(found.low * self.step, found.high * self.step),
             noise=found.noise * self.step,
             uneven=found.uneven * self.step,

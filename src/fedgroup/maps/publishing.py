@@ -107,8 +107,8 @@ class Publication:
         found = found_first(self.sizes, self._variances(), coarse.counts.astype(float), blocks.counts.astype(float))
         return self.sizes.cut(found)
 
-    def reconstruct(self) -> Reconstructed:
-        """Return the map of all three answers.
+    def reconstruct(self, *, peaks: bool = True) -> Reconstructed:
+        """Return the map of all three answers; without `peaks` busy cells are lowered like all others.
 
         Where the second round heard others than the first, the first shapes the cells only: its sums are of others.
         """
@@ -117,7 +117,9 @@ class Publication:
         first = (coarse.counts.astype(float), blocks.counts.astype(float)) if same else None
         law = NoiseSum(self.sizes.laws[2], cells.noises)
         counts = cells.counts.astype(float)
-        return reconstructed(self.sizes, first, self.cut, counts, variances=self._variances(), law=law)
+        return reconstructed(
+            self.sizes, first, self.cut, counts, variances=self._variances(), law=law if peaks else None
+        )
 
     def _variances(self) -> Variances:
         told = [each.noises for each in self.released]

@@ -63,11 +63,12 @@ def reconstructed(
     cells: Floats,
     *,
     variances: Variances,
-    law: NoiseSum,
+    law: NoiseSum | None,
 ) -> Reconstructed:
     """Return the map of both rounds; without the first one's counts, for they were of other owners, of the second's.
 
-    `law` is that of the noise in a cell. A signed sum stays as least squares have it: its cells may be negative.
+    `law` is that of the noise in a cell, by which peaks are told; None for none of them. A signed sum stays as least
+    squares have it: its cells may be negative.
     """
     sums = np.add.reduceat(cells, cut.offsets[:-1])
     variance, weight = block_variances(variances, cut, first is not None)
@@ -133,13 +134,13 @@ def _by_block(rows: Floats, sizes: MapSizes) -> Floats:
     return rows.reshape(wide, wide, within, within).transpose(0, 2, 1, 3).reshape(-1)
 
 
-def _cut_down(cut: Blocks, noisy: Floats, totals: Floats, *, law: NoiseSum) -> Floats:
+def _cut_down(cut: Blocks, noisy: Floats, totals: Floats, *, law: NoiseSum | None) -> Floats:
     """Return non-negative cells that add up to each block's total; a negative total is spread evenly."""
     cells = np.empty(len(noisy))
     for depth in range(DEEPEST + 1):
         blocks, numbers = cut.of_depth(depth)
         if len(blocks):
-            peak = law.half_width(1 - 1 / 4**depth) if depth else np.inf
+            peak = law.half_width(1 - 1 / 4**depth) if depth and law is not None else np.inf
             cells[numbers] = _with_peaks(noisy[numbers], totals[blocks], peak=peak)
     return cells
 

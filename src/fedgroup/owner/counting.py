@@ -18,6 +18,7 @@ from fedgroup.privacy.sensitivity import Unit
 from fedgroup.questions.bins import Categories
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.space import Grid, PublicMap, Range
+from fedgroup.space.blocks import Blocks
 from fedgroup.space.places import bin_of
 
 Ints = npt.NDArray[np.int64]
@@ -109,6 +110,8 @@ def total_units(
         return {"count": np.array([np.count_nonzero(in_range(records, query, public_map))])}
     if query.parts == ("count",) and isinstance(query.range, Grid) and query.only_places:
         return {"count": count_cells(records, query.range, public_map)}
+    if query.parts == ("count",) and isinstance(query.range, Blocks) and query.only_places:
+        return {"count": _count_blocks(records, query.range, public_map)}
     return found_units(records, query, public_map, most_bins=most_bins).totals(query.bins)
 
 
@@ -123,6 +126,16 @@ def count_cells(records: Records, grid: Grid, public_map: PublicMap) -> Ints:
         _tally(nobody[: len(x)], x, y, grid.x_edges, grid.y_edges, counts)
         total += counts[0]
         counts[:] = 0
+    return total
+
+
+def _count_blocks(records: Records, blocks: Blocks, public_map: PublicMap) -> Ints:
+    """Return how many records lie in each cell of blocks, whoever owns them."""
+    total = np.zeros(len(blocks), dtype=np.int64)
+    for start in range(0, len(records), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        cell = bin_of(blocks, public_map, records.x[part], records.y[part])
+        total += np.bincount(cell[cell >= 0], minlength=len(blocks))
     return total
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -150,6 +150,10 @@ class DataOwners:
             if index is not None:
                 return _Exact(disclose_to_leader(index.totals(query)))
             return _Exact(disclose_to_leader(total_units(records, query, self._map, most_bins=most)))
+        if leaves_masks_out(terms, query) and terms.partition.is_masked.all():
+            # nobody's own values are needed where masks are not made: their sum leaves, with the noise of all
+            whole = total_units(records, query, self._map, most_bins=most)
+            return _Exact(disclose_to_leader(_nothing(query)), _as_found(whole, query.bins))
         found = found_units(records, query, self._map, most_bins=most) if index is None else index.partials(query)
         is_open = ~terms.partition.is_masked[terms.group_of_seat[found.code]]
         return _Exact(disclose_to_leader(found.of(is_open).totals(query.bins)), found.of(~is_open))
@@ -215,6 +219,15 @@ class DataOwners:
         )
         words = np.stack(list(sums.values()), axis=1).reshape(1, -1).view(np.uint64)
         return MaskedAnswers([words], np.zeros(1, dtype=np.int32), 1, groups.noises)
+
+
+def _nothing(query: RangeQuery) -> dict[str, Ints]:
+    return {part: np.zeros(query.bins, dtype=np.int64) for part in query.parts}
+
+
+def _as_found(totals: Mapping[str, Ints], bins: int) -> Found:
+    """Return totals as additions of one member that stands for all."""
+    return Found(np.zeros(bins, dtype=np.int32), np.arange(bins), totals)
 
 
 def leaves_masks_out(terms: AnswerTerms, query: RangeQuery) -> bool:

@@ -2,6 +2,8 @@
 
 The exact part is what owners count before any noise; the whole is a private map with its durable charge. The masked one
 is `mpc` among 1,000 owners, every mask made, against the same map by `dp`. `bytes_per_owner` is what a live one sends.
+A published map holds both rounds and its reconstruction, its noise drawn from the law of the sum, its masks left out; a
+free answer is read from it, against DuckDB's exact count of the same circle.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from fedgroup.questions.methods import COHORT_SIZE
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.round import MaskSettings
 from fedgroup.secure.widths import word_bytes
-from fedgroup.space import Grid
+from fedgroup.space import Circle, Grid
 
 SIDE, QUICK_SIDE = 128, 16
 EPSILON = 1.0
+MOST_PUBLISHED = 400_000
 
 
 def measure(*, quick: bool) -> Iterator[Row]:
@@ -48,7 +51,25 @@ def measure_city(owners: int, side: int, repeats: int) -> list[Row]:
         rows = [Row(f"exact part, {owners:,} owners", exact_s, peak_mb(), reference, reference_s)]
         for method, how in {"cohorts of 50": {"method": "cohorts"}, "mpc": {"method": "mpc"}}.items():
             rows.append(_row(f"{method}, {owners:,} owners", federation, how, side, (reference, reference_s), repeats))
-        return rows
+        return [*rows, *_published_rows(federation, records, owners, reference, reference_s, repeats)]
+
+
+def _published_rows(
+    federation: Federation, records: Records, owners: int, reference: str, reference_s: float, repeats: int
+) -> list[Row]:
+    """Return the rows of a published map, and of an answer that is read from it."""
+    said: dict[str, Any] = {"epsilon": EPSILON, "method": "mpc", "records": 20 * owners, "most_cells": MOST_PUBLISHED}
+    made = federation.publish(**said)
+    publish_s = median_seconds(lambda: federation.publish(**said, fresh=True), repeats=1 if repeats == 1 else 2)
+    counts = {"noises": made.noises, "cells": made.bins, "masks": "left out"}
+    whole = Row(f"published, {owners:,} owners, both rounds", publish_s, peak_mb(), reference, reference_s, counts)
+    west, south, east, north = federation.public_map.domain.sides
+    circle = Circle((west + east) / 2, (south + north) / 2, 1_000)
+    made.count(circle)
+    free_s = median_seconds(lambda: made.count(circle), repeats=max(repeats, 3))
+    exact_s = _duckdb_circle_seconds(records, circle, repeats=repeats)
+    beside = "DuckDB, exact and non-private, the same circle, 2 threads"
+    return [whole, Row(f"free answer, {owners:,} owners, 1 km", free_s, peak_mb(), beside, exact_s)]
 
 
 def measure_masked(owners: int, side: int, repeats: int) -> list[Row]:
@@ -85,13 +106,25 @@ def _asker(federation: Federation, how: dict[str, Any], side: int) -> Any:
     return lambda: federation.map(grid=(side, side), epsilon=EPSILON, fresh=True, **how)
 
 
-def _duckdb_seconds(records: Records, grid: Grid, *, repeats: int) -> float:
+def _duckdb_circle_seconds(records: Records, circle: Circle, *, repeats: int) -> float:
+    connection = _loaded(records)
+    question = "SELECT count(*) FROM records WHERE (x - ?) * (x - ?) + (y - ?) * (y - ?) < ?"
+    values = [circle.x, circle.x, circle.y, circle.y, circle.radius**2]
+    return median_seconds(lambda: connection.execute(question, values).fetchall(), repeats=repeats)
+
+
+def _loaded(records: Records) -> Any:
     import duckdb
     import pyarrow as pa
 
     connection = duckdb.connect(config={"threads": 2})
     connection.register("arrow_records", pa.table({"x": records.x, "y": records.y}))
     connection.execute("CREATE TABLE records AS SELECT * FROM arrow_records")
+    return connection
+
+
+def _duckdb_seconds(records: Records, grid: Grid, *, repeats: int) -> float:
+    connection = _loaded(records)
     west, south, _, _ = grid.box.sides
     wide, high = grid.box.width / grid.columns, grid.box.height / grid.rows
     cell = "floor((y - ?) / ?)::INTEGER * ? + floor((x - ?) / ?)::INTEGER"
