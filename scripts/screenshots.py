@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+COMMAND = Path(sys.executable).with_name("fedgroup")
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--no-first-run",
@@ -25,12 +28,29 @@ def main(out: Path) -> None:
     if program is None:
         sys.exit("there is no browser: run `make services`")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        command = [Path(sys.executable).with_name("fedgroup"), "up", "--json", "--folder", f"{folder}/trial"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as up:  # noqa: S603
-            try:
-                take(playwright.chromium.launch(executable_path=program, args=FLAGS), json.loads(whole(up)), out)
-            finally:
-                up.send_signal(signal.SIGINT)
+        with running(folder):
+            publish(Path(folder))
+        with running(folder) as facts:
+            take(playwright.chromium.launch(executable_path=program, args=FLAGS), facts, out)
+
+
+@contextmanager
+def running(folder: str) -> Iterator[dict[str, str]]:
+    """Run the trial federation of a folder; yield where it is."""
+    with subprocess.Popen([COMMAND, "up", "--json"], cwd=folder, stdout=subprocess.PIPE, text=True) as up:  # noqa: S603
+        try:
+            yield json.loads(whole(up)) | {"folder": folder}
+        finally:
+            up.send_signal(signal.SIGINT)
+
+
+def publish(folder: Path) -> None:
+    """Ask for a private map of the city, and name it in the provider's file."""
+    words = [COMMAND, "ask", "map", "--grid", "40x40", "--epsilon", "1", "--method", "mpc", "--out", "map.parquet"]
+    subprocess.run(words, cwd=folder, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+    file = next((folder / ".fedgroup").rglob("provider.toml"))
+    named = f'[page]\nmaps = ["{folder / "map.parquet"}"]\n#'
+    file.write_text(file.read_text().replace("[page]", named, 1))
 
 
 def whole(up: subprocess.Popen[str]) -> str:
@@ -45,7 +65,7 @@ def whole(up: subprocess.Popen[str]) -> str:
 
 def take(browser: Browser, facts: dict[str, str], out: Path) -> None:
     """Ask and look around, at the desk, in the dark and on a phone."""
-    token = json.loads(Path(facts["access"]).read_text())["token"]
+    token = json.loads((Path(facts["folder"]) / facts["access"]).read_text())["token"]
     looks = {
         "map": (DESKTOP, "light"),
         "map-dark": (DESKTOP, "dark"),
@@ -78,6 +98,10 @@ def ask(page: Page) -> None:
     page.mouse.click(box["x"] + 0.55 * box["width"], box["y"] + 0.45 * box["height"])
     page.locator(".fg-button").click()
     page.locator(".fg-value[data-question]").wait_for()
+    page.get_by_role("button", name="Compare with another area").click()
+    box = page.locator("path.fg-domain").bounding_box()
+    page.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + 0.6 * box["height"])
+    page.locator(".fg-slot-B .fg-value").wait_for()
     page.mouse.move(5, 5)
 
 

@@ -124,17 +124,17 @@ export class AreaMap {
 
   showEarlier(answers) {
     this.earlier.clearLayers();
-    for (const { area, short } of answers) this.put(this.earlier, area, "fg-earlier", short, "fg-told fg-told-earlier");
+    for (const { area, short } of answers) this.put(this.earlier, area, "fg-earlier", short, "fg-told fg-told-earlier", "names");
   }
 
-  put(group, area, className, told, toldClass) {
+  put(group, area, className, told, toldClass, pane = "told") {
     const layer = this.layerOf(area, className);
     if (!layer) return;
     layer.addTo(group);
     if (!told) return;
     const text = document.createElement("span");
     text.textContent = told;
-    layer.bindTooltip(text, { permanent: true, direction: "center", className: toldClass, pane: "told" }).openTooltip();
+    layer.bindTooltip(text, { permanent: true, direction: "center", className: toldClass, pane }).openTooltip();
   }
 
   layerOf(area, className = "fg-area") {
