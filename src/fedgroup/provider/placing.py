@@ -85,7 +85,7 @@ def belonging(profiles: Profiles, cells: int, threshold: float) -> Floats:
 _SAMPLE = 2_000
 """How many owners the probabilities of profiles and sizes are learnt from."""
 _ROUNDS = 20
-_SIZES = np.unique(np.rint(np.geomspace(1, 2_000, 28)))
+SIZES = np.unique(np.rint(np.geomspace(1, 2_000, 28)))
 _TRIED = 1_000
 """How many made-up owners the model is tried on."""
 _MARGIN = 1.5
@@ -193,8 +193,8 @@ class _Model:
         """
         rng = np.random.default_rng(_SEED)
         drawn = rng.choice(self._prior.size, _TRIED, p=self._prior.ravel() / self._prior.sum())
-        profile, size = np.divmod(drawn, len(_SIZES))
-        exact = rng.multinomial(_SIZES[size].astype(np.int64), self._profiles.dense(self._cells)[profile])
+        profile, size = np.divmod(drawn, len(SIZES))
+        exact = rng.multinomial(SIZES[size].astype(np.int64), self._profiles.dense(self._cells)[profile])
         less = -math.expm1(-1 / self._scale)
         values = exact + rng.geometric(less, exact.shape) - rng.geometric(less, exact.shape)
         has_own = self._stands_out(values) & (rng.random(_TRIED) < self._known)
@@ -209,7 +209,7 @@ class _Model:
     def _learnt(self, values: npt.NDArray[Any]) -> Floats:
         """Return the probability of each kind of profile and size, by expectation maximisation over some owners."""
         sample = np.linspace(0, len(values) - 1, min(len(values), _SAMPLE)).astype(np.int64)
-        shape = len(self._distinct.profiles), len(_SIZES)
+        shape = len(self._distinct.profiles), len(SIZES)
         likelihood = self._likelihoods(self._distinct.profiles).relative(values[sample]).reshape(len(sample), -1)
         shares = np.bincount(self._distinct.kind) / len(self._profiles)
         prior: Floats = np.repeat(shares[:, None] / shape[1], shape[1], axis=1)
@@ -221,4 +221,4 @@ class _Model:
         return prior
 
     def _likelihoods(self, profiles: Profiles) -> Likelihoods:
-        return Likelihoods.of(profiles.start, profiles.cell, profiles.share, sizes=_SIZES, scale=self._scale)
+        return Likelihoods.of(profiles.start, profiles.cell, profiles.share, sizes=SIZES, scale=self._scale)
