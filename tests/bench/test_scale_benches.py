@@ -12,7 +12,16 @@ FIELDS = {"case", "ours_s", "reference", "reference_s", "ratio", "peak_mb"}
 
 @pytest.mark.parametrize(
     ("name", "rows"),
-    [("noise", 3), ("grouping", 2), ("graph", 2), ("query", 5), ("map", 4), ("setup", 2), ("growth", 4)],
+    [
+        ("noise", 3),
+        ("grouping", 2),
+        ("comparing", 4),
+        ("graph", 2),
+        ("query", 5),
+        ("map", 4),
+        ("setup", 2),
+        ("growth", 4),
+    ],
 )
 def test_a_bench_runs_and_tells_its_reference(name: str, rows: int, capsys: pytest.CaptureFixture[str]) -> None:
     measured = run(name, quick=True)

@@ -15,12 +15,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
 from fedgroup.messages import NoisyVectors
+from fedgroup.provider.likelihood import Likelihoods
 from fedgroup.provider.similarity import kept_cells, smallest_kept_cell, top_cells
 
 Floats = npt.NDArray[np.float64]
@@ -85,9 +85,7 @@ def belonging(profiles: Profiles, cells: int, threshold: float) -> Floats:
 _SAMPLE = 2_000
 """How many owners the probabilities of profiles and sizes are learnt from."""
 _ROUNDS = 20
-_SIZES = np.unique(np.rint(np.geomspace(1, 2_000, 28)))
-_CHUNK = 1 << 22
-_NOTHING = 1e-300
+SIZES = np.unique(np.rint(np.geomspace(1, 2_000, 28)))
 _TRIED = 1_000
 """How many made-up owners the model is tried on."""
 _MARGIN = 1.5
@@ -106,7 +104,9 @@ class Placed:
     expected: float
 
 
-def likely_cells(vectors: NoisyVectors, *, false_cells: float, threshold: float, misplaced: float) -> Placed:
+def likely_cells(
+    vectors: NoisyVectors, *, false_cells: float, threshold: float, misplaced: float, device: str = "cpu"
+) -> Placed:
     """Return the cell whose owners each owner is likeliest similar to.
 
     As many as possible are placed, the surest first, while the share of all owners expected to be dissimilar to half
@@ -116,7 +116,7 @@ def likely_cells(vectors: NoisyVectors, *, false_cells: float, threshold: float,
     profiles = profiles_of(vectors, false_cells)
     if not len(profiles):
         return Placed(cell, 0.0)
-    model = _Model(vectors, profiles, false_cells=false_cells, threshold=threshold)
+    model = _Model(vectors, profiles, false_cells=false_cells, threshold=threshold, device=device)
     best, doubt = model.places(vectors.values)
     surest = np.argsort(doubt, kind="stable")
     wrong = _expected_wrong(doubt[surest], *model.tried())
@@ -140,31 +140,50 @@ def _expected_wrong(doubts: Floats, tried: Floats, wrong: Floats) -> Floats:
     return np.maximum.accumulate(scaled)
 
 
+@dataclass(frozen=True, eq=False)
+class _Distinct:
+    """Profiles that are equal taken as one: the first of each kind, and which kind every profile is."""
+
+    profiles: Profiles
+    first: Ints
+    kind: Ints
+
+    @classmethod
+    def of(cls, profiles: Profiles, cells: int) -> _Distinct:
+        _, first, kind = np.unique(profiles.dense(cells), axis=0, return_index=True, return_inverse=True)
+        rows = [slice(profiles.start[at], profiles.start[at + 1]) for at in first]
+        start = np.concatenate(([0], np.cumsum([row.stop - row.start for row in rows])))
+        cell, share = (np.concatenate([table[row] for row in rows]) for table in (profiles.cell, profiles.share))
+        return cls(Profiles(start, cell, share, profiles.top[first]), first, kind.ravel())
+
+
 class _Model:
     """What is known of the owners of a federation: their profiles, and how probable each profile and size is."""
 
-    def __init__(self, vectors: NoisyVectors, profiles: Profiles, *, false_cells: float, threshold: float) -> None:
+    def __init__(
+        self, vectors: NoisyVectors, profiles: Profiles, *, false_cells: float, threshold: float, device: str
+    ) -> None:
+        self._device = device
         self._profiles = profiles
         self._cells = vectors.grid.cells
         self._scale = float(vectors.scale)
-        self._means = profiles.share[:, None] * _SIZES
         self._belonging = belonging(profiles, self._cells, threshold)
-        self._prior = self._learnt(vectors.values)
+        self._distinct = _Distinct.of(profiles, self._cells)
+        self._learnt_of_distinct = self._learnt(vectors.values)
+        counts = np.bincount(self._distinct.kind)
+        self._prior = (self._learnt_of_distinct / counts[:, None])[self._distinct.kind]
         self._tau = smallest_kept_cell(vectors.scale, self._cells, false_cells)
         self._known = len(profiles) / np.count_nonzero(self._stands_out(vectors.values))
 
     def places(self, values: npt.NDArray[Any], without: Ints | None = None) -> tuple[Ints, Floats]:
         """Return each owner's likeliest cell and the doubt in it; `without`: the profile left out for it, -1: none."""
-        cell, chance = np.empty(len(values), dtype=np.int64), np.empty(len(values))
-        rows = max(1, _CHUNK // self._prior.size)
-        for start in range(0, len(values), rows):
-            part = slice(start, start + rows)
-            likelihood = self._likelihoods(values[part], None if without is None else without[part])
-            posterior = np.einsum("iks,ks->ik", likelihood, self._prior)
-            # An owner like no profile at all belongs nowhere.
-            posterior /= np.maximum(posterior.sum(axis=1), _NOTHING)[:, None]
-            chances = posterior @ self._belonging
-            cell[part], chance[part] = chances.argmax(axis=1), chances.max(axis=1)
+        if without is None:
+            some = self._distinct
+            likelihoods, belongs = self._likelihoods(some.profiles), self._belonging[some.first]
+            cell, chance = likelihoods.best_cells(values, self._learnt_of_distinct, belongs, device=self._device)
+        else:
+            likelihoods = self._likelihoods(self._profiles)
+            cell, chance = likelihoods.best_cells(values, self._prior, self._belonging, without=without)
         return cell, np.maximum(1 - chance, 0.0)
 
     def tried(self) -> tuple[Floats, Floats]:
@@ -174,8 +193,8 @@ class _Model:
         """
         rng = np.random.default_rng(_SEED)
         drawn = rng.choice(self._prior.size, _TRIED, p=self._prior.ravel() / self._prior.sum())
-        profile, size = np.divmod(drawn, len(_SIZES))
-        exact = rng.multinomial(_SIZES[size].astype(np.int64), self._profiles.dense(self._cells)[profile])
+        profile, size = np.divmod(drawn, len(SIZES))
+        exact = rng.multinomial(SIZES[size].astype(np.int64), self._profiles.dense(self._cells)[profile])
         less = -math.expm1(-1 / self._scale)
         values = exact + rng.geometric(less, exact.shape) - rng.geometric(less, exact.shape)
         has_own = self._stands_out(values) & (rng.random(_TRIED) < self._known)
@@ -188,38 +207,18 @@ class _Model:
         return out
 
     def _learnt(self, values: npt.NDArray[Any]) -> Floats:
-        """Return the probability of each profile and size, by expectation maximisation over a sample of owners."""
+        """Return the probability of each kind of profile and size, by expectation maximisation over some owners."""
         sample = np.linspace(0, len(values) - 1, min(len(values), _SAMPLE)).astype(np.int64)
-        shape = len(self._profiles), len(_SIZES)
-        likelihood = self._likelihoods(values[sample]).reshape(len(sample), -1)
-        prior: Floats = np.full(shape, 1 / (shape[0] * shape[1]))
+        shape = len(self._distinct.profiles), len(SIZES)
+        likelihood = self._likelihoods(self._distinct.profiles).relative(values[sample]).reshape(len(sample), -1)
+        shares = np.bincount(self._distinct.kind) / len(self._profiles)
+        prior: Floats = np.repeat(shares[:, None] / shape[1], shape[1], axis=1)
         for _ in range(_ROUNDS):
             flat = prior.ravel()
-            joint = ((1 / (likelihood @ flat)) @ likelihood * flat / len(sample)).reshape(shape)
+            seen = (1 / (likelihood @ flat.astype(np.float32))) @ likelihood
+            joint = (seen.astype(np.float64) * flat / len(sample)).reshape(shape)
             prior = joint.sum(axis=1)[:, None] * joint.sum(axis=0)
         return prior
 
-    def _likelihoods(self, values: npt.NDArray[Any], without: Ints | None = None) -> Floats:
-        """Return for each owner, profile and size how likely the noise is that is left, relative to the likeliest."""
-        profiles = self._profiles
-        logs = _log_likelihoods(values.astype(np.float64), profiles.start, profiles.cell, self._means, self._scale)
-        if without is not None:
-            left_out = np.flatnonzero(without >= 0)
-            logs[left_out, without[left_out]] = -np.inf
-        logs -= logs.max(axis=(1, 2))[:, None, None]
-        likelihood: Floats = np.exp(logs, out=logs)
-        return likelihood
-
-
-@numba.njit(cache=True)
-def _log_likelihoods(noisy: Floats, start: Ints, cell: npt.NDArray[np.int32], means: Floats, scale: float) -> Floats:
-    """Return minus the noise left in the cells of a profile, in scales, beyond what is left without the profile."""
-    sizes = means.shape[1]
-    logs = np.zeros((len(noisy), len(start) - 1, sizes))
-    for i in range(len(noisy)):
-        for k in range(len(start) - 1):
-            for at in range(start[k], start[k + 1]):
-                value = noisy[i, cell[at]]
-                for s in range(sizes):
-                    logs[i, k, s] += (abs(value) - abs(value - means[at, s])) / scale
-    return logs
+    def _likelihoods(self, profiles: Profiles) -> Likelihoods:
+        return Likelihoods.of(profiles.start, profiles.cell, profiles.share, sizes=SIZES, scale=self._scale)

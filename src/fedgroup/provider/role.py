@@ -161,7 +161,11 @@ def _by_top_cell(vectors: NoisyVectors, settings: GroupingSettings) -> tuple[Cel
 
 def _by_likely_cell(vectors: NoisyVectors, settings: GroupingSettings) -> tuple[Cells, dict[str, float]]:
     placed = likely_cells(
-        vectors, false_cells=settings.false_cells, threshold=settings.threshold, misplaced=settings.misplaced
+        vectors,
+        false_cells=settings.false_cells,
+        threshold=settings.threshold,
+        misplaced=settings.misplaced,
+        device=settings.device,
     )
     return placed.cell, {"misplaced_expected": placed.expected}
 

@@ -90,8 +90,10 @@ class GroupingSettings:
         one_of(self.device, ("cpu", "cuda"), name="device")
         if self.device == "cpu":
             return
-        if self.graph != "noisy" or self.estimate == "debiased":
-            raise InvalidInput("the device cuda serves the graph noisy with the estimates thresholded and raw")
+        if self.graph not in ("noisy", "likely") or (self.graph == "noisy" and self.estimate == "debiased"):
+            raise InvalidInput(
+                "the device cuda serves the graph likely, and noisy with the estimates thresholded and raw"
+            )
         if find_spec("torch") is None:
             raise InvalidInput("the device cuda needs PyTorch: pip install 'fedgroup[gpu]'")
         import torch

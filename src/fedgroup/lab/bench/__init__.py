@@ -16,6 +16,7 @@ _HOME = {
     "map": "fedgroup.lab.bench.map",
     "graph": "fedgroup.lab.bench.graph",
     "grouping": "fedgroup.lab.bench.grouping",
+    "comparing": "fedgroup.lab.bench.comparing",
     "gpu": "fedgroup.lab.bench.gpu",
     "setup": "fedgroup.lab.bench.setup",
     "growth": "fedgroup.lab.bench.growth",
