@@ -24,7 +24,7 @@ from fedgroup.maps.published import PublishedMap, published_map
 from fedgroup.maps.publishing import Publication, Released, Subject, sized
 from fedgroup.messages.cells_from import CellsFrom
 from fedgroup.messages.limits import MOST_WORDS
-from fedgroup.questions.methods import METHODS, PRIVATE, trust_in
+from fedgroup.questions.methods import METHODS, PRIVATE, Method, trust_in
 from fedgroup.space import Box, Grid
 from fedgroup.space.blocks import Blocks
 from fedgroup.user.notes import reading_notes
@@ -143,8 +143,13 @@ async def planned(
 def quietest(provider: LiveProvider) -> str:
     """Return the method with the fewest noises among those that need no plan and can be used now."""
     owners, cohort = max(1, len(provider.desk.present)), provider.settings.cohort_size
-    able = [method for name in PRIVATE if not (method := METHODS[name]).needs_plan and provider.can_use(method)]
-    return max(able, key=lambda each: 1 if each.together is None else each.together(owners, cohort)).name
+
+    def together(method: Method) -> int:
+        return 1 if method.together is None else min(owners, method.together(owners, cohort))
+
+    able = [METHODS[name] for name in reversed(PRIVATE)]  # of equals, mpc
+    usable = [method for method in able if not method.needs_plan and provider.can_use(method)]
+    return max(usable, key=together).name
 
 
 async def published(
