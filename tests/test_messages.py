@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +13,14 @@ import pytest
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, ProtocolViolation
 from fedgroup.messages import NoisyVectors, Partition
+from fedgroup.messages.asked import Ask
+from fedgroup.messages.cells_from import CellsFrom
 from fedgroup.messages.wire_query import WireQuery, WireRange
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.questions.words import question
 from fedgroup.space import Box, Circle, Grid, Rectangle
+from fedgroup.space.blocks import Blocks
+from fedgroup.transport.codec import decode, encode
 
 CIRCLE = Circle(0, 0, 1)
 
@@ -96,3 +102,39 @@ def test_hexagons_beyond_a_live_answer_are_refused_without_listing_them(monkeypa
 def test_times_whose_differences_leave_64_bits_are_refused(time: dict[str, int]) -> None:
     with pytest.raises(ProtocolViolation, match="a time lies within"):
         WireQuery("count", WireRange("circle", [1.0, 1.0, 1.0]), 1, **time)
+
+
+TOLD = CellsFrom(10**9, 1_000, 4_096, 2.0, [2.0, 2.5], [[1], [3, -4, 5, 6]])
+UNFIT: list[tuple[dict[str, Any], str]] = [
+    ({"epsilon_nano": 0}, "epsilon"),
+    ({"records": 0}, "records"),
+    ({"most_cells": 65_537}, "cells"),
+    ({"noises": [1.0]}, "two answers"),
+    ({"noises": [1.0, math.nan]}, "noises"),
+    ({"expected_noises": 0.0}, "noises"),
+    ({"answers": [[1], []]}, "bins"),
+    ({"answers": [[1], [0] * 65_537]}, "bins"),
+    ({"answers": [[1], [1 << 63]]}, "64 bits"),
+]
+
+
+@pytest.mark.parametrize(("changed", "what"), UNFIT)
+def test_what_cells_follow_from_is_bounded(changed: dict[str, Any], what: str) -> None:
+    with pytest.raises(ProtocolViolation, match=what):
+        replace(TOLD, **changed)
+
+
+def test_blocks_and_what_they_follow_from_arrive_as_they_were_sent() -> None:
+    plain = WireQuery.of(RangeQuery("count", Blocks(Box(0, 0, 8, 8), 1, bytes([0, 1, 2, 3])), Epsilon.of(1)))
+    query = replace(plain, cells_from=TOLD)
+    ask = Ask(bytes(16), query, None, 1_000)
+    assert decode(encode(ask), (Ask,)) == ask
+    with pytest.raises(ProtocolViolation, match="follow"):
+        replace(query, range=WireRange("circle", [1.0, 1.0, 1.0]))
+
+
+def test_the_longest_map_fits_a_message() -> None:
+    blocks = Blocks(Box(0, 0, 8, 8), 8, bytes(4**8))
+    plain = WireQuery.of(RangeQuery("count", blocks, Epsilon.of(1)))
+    told = replace(TOLD, answers=[[-(1 << 62)] * 1_024, [1 << 62] * 65_536])
+    assert encode(Ask(bytes(16), replace(plain, cells_from=told), None, 1_000))

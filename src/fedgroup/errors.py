@@ -199,6 +199,7 @@ REASONS_IN_WORDS: Mapping[str, str] = {
     "round": "the owner does not know this round any more, as after a restart",
     "attribute": "the owner has no such attribute or no times, or does not let them be asked about",
     "bins": "the question has more bins than the owner's policy allows, or bins that the owner cannot make",
+    "cells": "the cells of the map do not follow from what was released before",
     "paused": "the owner paused",
     "offers": "the owner was offered more groups than it joins in an epoch",
     "silo": "the owner's database does not answer",
@@ -210,7 +211,7 @@ REASONS_IN_WORDS: Mapping[str, str] = {
 }
 """What owners mean by the reasons that `messages.said.REASONS` lists."""
 
-_LASTING = frozenset({"epsilon", "kind", "radius", "window", "attribute", "bins"})
+_LASTING = frozenset({"epsilon", "kind", "radius", "window", "attribute", "bins", "cells"})
 """Reasons that are about the question itself: later is no better."""
 
 

@@ -12,7 +12,7 @@ from fedgroup.cli.access import ServiceOptions, find_access
 from fedgroup.cli.live import _up
 from fedgroup.errors import InvalidInput
 
-FACTS = {"url": "http://127.0.0.1:1234", "owners": 3, "groups": 1, "alone": 0}
+FACTS = {"url": "http://127.0.0.1:1234", "owners": 3, "groups": 1, "alone": 0, "map": 0.3}
 
 
 def commands(access: Path, capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
@@ -33,7 +33,7 @@ def test_printed_commands_find_the_federation_of_their_folder(
     access.write_text(json.dumps({"url": FACTS["url"], "token": "secret", "ca": None}))
     access.chmod(0o600)
     printed = commands(access, capsys)
-    assert {words[2] for words in printed} == {"count", "avg", "map"}
+    assert {words[2] for words in printed} == {"count", "avg", "map", "read"}
     for words in printed:
         named = words[words.index("--token-file") + 1] if "--token-file" in words else None
         found = find_access(ServiceOptions(token_file=None if named is None else Path(named)))

@@ -55,18 +55,20 @@ def ledgers(folder: Path) -> set[float]:
 
 def test_the_readmes_federation_runs_answers_stops_and_goes_on(tmp_path: Path) -> None:
     up, *others = readme_lines()
-    assert (up, len(others)) == ("fedgroup up --owners 12", 4)
+    assert (up, len(others)) == ("fedgroup up --owners 12", 5)
     running = started(up, tmp_path, "up.log")
     try:
         said = [ran(line, tmp_path) for line in others]
         assert all("12" in each for each in said[:2])
-        assert "count within 3000 of 10000,10000" in said[3]
+        assert "free" in said[3]
+        assert "count within 3000 of 10000,10000" in said[4]
         assert json.loads(ran(f"{others[0]} --json", tmp_path))["stored"] is True
         assert running.stop(signal.SIGINT) == 0
         assert processes_of(tmp_path) == []
         assert not (tmp_path / ".fedgroup" / "up.json").exists()
         spent = ledgers(tmp_path)
-        assert spent == {0.9}  # grouping and two questions; the expected error and the repeat are free
+        # grouping, a map and two questions; the expected error, the repeat and what is read from the map are free
+        assert spent == {1.2}
         running = started(up, tmp_path, "again.log")
         assert json.loads(ran(f"{others[0]} --json", tmp_path))["stored"] is True
         assert running.stop(signal.SIGINT) == 0

@@ -4,7 +4,8 @@ An owner dies by "KIND MOMENT": while it handles a message of that kind, when th
 is writing the charge (`charged`), when the reply is `made` but not kept, `kept` on disk, about to be sent (`sending`),
 or `sent`.
 A provider dies by "KIND MOMENT" when it is about to send a message of that kind (`sending`), has `sent` it or `heard`
-one, and `before` or `after` a step of its accounts: begin, keep, finish. Both live on until a file is there.
+one, and `before` or `after` a step of its accounts: begin, keep, finish; by "published N" when N rounds of a map are
+kept, before the next begins. Both live on until a file is there.
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ def provider_dies(at: str, once: Path) -> None:
 
     _put(ProviderChannels, send_many=sending)
     _put(Switchboard, deliver=delivering)
+    if kind == "published":
+        _put(ProviderState, keep_progress=_deadly_after(int(moment), once))
     if kind in ("begin", "keep", "finish"):
         _put(ProviderState, **{kind: _deadly(getattr(ProviderState, kind), moment, once)})
 
@@ -113,6 +116,17 @@ def _deadly(usual: Callable[..., Any], moment: str, once: Path) -> Callable[...,
         return result
 
     return step
+
+
+def _deadly_after(rounds: int, once: Path) -> Callable[..., Any]:
+    usual = ProviderState.keep_progress
+
+    def keep(self: Any, question: Any, progress: Any) -> None:
+        usual(self, question, progress)
+        if progress["begun"] == len(progress["publication"]["released"]) == rounds:
+            _die(once)
+
+    return keep
 
 
 def _put(kind: type, **functions: Callable[..., Any]) -> None:

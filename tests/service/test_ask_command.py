@@ -270,3 +270,24 @@ def test_a_file_that_others_may_read_or_that_says_nothing_is_refused(ask: Any, t
     path.chmod(0o600)
     path.write_text("[]")
     assert ask("count", *WHERE)[0] == 2
+
+
+def test_a_map_is_published_once_and_read_for_nothing(running: Running, ask: Any, tmp_path: Path) -> None:
+    with running(owners=3) as up:
+        up_file(tmp_path, up)
+        code, _, err = ask("read", "--near", "3,3", "--within", "2")
+        assert (code, "published" in err) == (2, True)
+        kept = tmp_path / "map.gpkg"
+        words = ("publish", "--epsilon", "40", "--records-guess", "24", "--method", "dp", "--out", kept)
+        code, out, err = ask(*words)
+        assert code == 0, err
+        assert "fedgroup ask read" in out
+        assert kept.exists()
+        code, out, err = ask("read", "--near", "3,3", "--within", "2", "--json")
+        assert code == 0, err
+        told = json.loads(out)
+        assert (told["free"], told["charged"]) == (True, 0.0)
+        assert told["interval"][0] <= told["value"] <= told["interval"][1]
+        assert json.loads(ask("read", "--top", "2", "--json")[1])["top"]
+        assert up.here.spent() == Epsilon.of(40)
+        assert up.here.owners_spent() == {Epsilon.of(40)}

@@ -46,6 +46,8 @@ SPECIAL: dict[tuple[str, str], st.SearchStrategy[Any]] = {
     ("WireRange", "polygons"): st.just([]),
     ("WireRange", "names"): st.just([]),
     ("WireRange", "parts_of"): st.just([]),
+    ("WireRange", "depths"): st.just(b""),
+    ("WireQuery", "cells_from"): st.none(),
     ("WireQuery", "by"): st.none(),
     ("WireQuery", "rho_pico"): st.none(),
     ("WireQuery", "values"): st.just([]),

@@ -159,6 +159,10 @@ def up(
     epsilon: Annotated[
         float, option(OPTIONS, "--epsilon", "what grouping costs every owner, if they are not grouped yet", "E")
     ] = 0.3,
+    map_epsilon: Annotated[
+        float, option(MAP, "--map-epsilon", "what the map published at the start costs every owner, once", "E")
+    ] = 0.3,
+    no_map: Annotated[bool, flag(MAP, "--no-map", "publish no map at the start")] = False,
     open_: _Open = False,
     outlines: _Outlines = None,
     json: _Json = False,
@@ -189,7 +193,8 @@ def up(
     told = lambda facts: _up(facts, as_json=json)
     browse, examples = _browse if open_ else None, example_city()
     pages: dict[str, Any] = {"browse": browse, "examples": examples, "outlines": outlines}
-    asyncio.run(run_trial(trial, http_port=port, epsilon=epsilon, told=told, **pages))
+    price = {"epsilon": epsilon, "map_epsilon": None if no_map else map_epsilon}
+    asyncio.run(run_trial(trial, http_port=port, **price, told=told, **pages))
     talk.print("stopped")
 
 
@@ -309,12 +314,16 @@ def _up(facts: dict[str, Any], *, as_json: bool) -> None:
     result.print("ask it from this folder, in another terminal:")
     for words in _EXAMPLES:
         result.print(f"  fedgroup ask {words}{_token_words(facts['access'])}")
+    if facts.get("map") is not None:
+        cost = f"a map was published for epsilon {facts['map']:g}, once; everybody reads it for nothing:"
+        result.print(f"{cost}\n  fedgroup ask {_FREE}{_token_words(facts['access'])}")
     result.print(
         f"over HTTP, {facts['url']}/openapi.json tells how; the token is in {facts['access']}; Ctrl-C stops everything"
     )
     result.file.flush()
 
 
+_FREE = "read --near 10000,10000 --within 3000"
 _EXAMPLES = (
     "count --near 10000,10000 --within 3000 --epsilon 0.3",
     "avg --rectangle 4000,4000,16000,16000 --attribute fare --clip 50 --epsilon 0.5",

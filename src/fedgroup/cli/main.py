@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from fedgroup.cli import (
     ask,
+    ask_publish,
     basemap,
     bench,
     brokers,
@@ -140,7 +141,8 @@ _GROUPS: dict[str, tuple[str, str, dict[str, Callable[..., None]]]] = {
     "ask": (
         _LIVE,
         "Ask a running federation.",
-        {name: ask.command(kind) for name, kind in KINDS.items()} | {"map": ask.map_},
+        {name: ask.command(kind) for name, kind in KINDS.items()}
+        | {"map": ask.map_, "publish": ask_publish.publish, "read": ask_publish.read},
     ),
     "certificates": (
         _PARTY,

@@ -99,7 +99,7 @@ def publish(asked: PublishOptions, plan: PlanOptions, files: FileOptions, output
             made = federation.publish(kind=kind, epsilon=epsilon, **details)
         if made.charged:
             mention_caps(federation, asked.protection)
-    _say_published(made, as_json=output.json, **written_to(made, files))
+    say_published(made, as_json=output.json, **written_to(made, files))
 
 
 @dataclass(frozen=True)
@@ -133,14 +133,19 @@ def read(
     made = load_map(path)
     if not isinstance(made, PublishedMap):
         raise InvalidInput(f"{path} is a map of bins; ranges are read from maps that 'fedgroup publish' wrote")
+    say_reading(made, where, what, as_json=output.json)
+
+
+def say_reading(made: PublishedMap, where: RangeOptions, what: ReadOptions, *, as_json: bool) -> None:
+    """Print what a published map says about what was asked."""
     if what.top is not None:
-        _say_top(made, what.top, as_json=output.json)
+        _say_top(made, what.top, as_json=as_json)
     elif what.holding is not None:
-        _say_radius(made, where, what.holding, as_json=output.json)
+        _say_radius(made, where, what.holding, as_json=as_json)
     elif what.districts is not None:
-        _say_districts(made, what, as_json=output.json)
+        _say_districts(made, what, as_json=as_json)
     else:
-        _say_range(made, where, snap=what.snap, as_json=output.json)
+        _say_range(made, where, snap=what.snap, as_json=as_json)
 
 
 def _details(asked: PublishOptions) -> PublishDetails:
@@ -157,7 +162,8 @@ def _details(asked: PublishOptions) -> PublishDetails:
     return details
 
 
-def _say_published(made: PublishedMap, *, as_json: bool, **files: str | None) -> None:
+def say_published(made: PublishedMap, *, as_json: bool, **files: str | None) -> None:
+    """Print what a map that was published is like."""
     for note in made.notes:
         notice(note)
     total = made.total()

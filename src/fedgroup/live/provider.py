@@ -27,6 +27,7 @@ from fedgroup.live.settings import LiveSettings
 from fedgroup.live.tally import Tally
 from fedgroup.live.waves import Flow
 from fedgroup.maps.private_map import PrivateMap
+from fedgroup.messages.cells_from import CellsFrom
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.privacy.release import scales_of
 from fedgroup.provider.settings import GroupingSettings
@@ -119,13 +120,19 @@ class LiveProvider:
 
     @asynccontextmanager
     async def question(
-        self, query: RangeQuery, *, method: str | None = None, as_map: bool = False
+        self,
+        query: RangeQuery,
+        *,
+        method: str | None = None,
+        as_map: bool = False,
+        cells_from: CellsFrom | None = None,
     ) -> AsyncIterator[LiveQuestion]:
         """Yield a question that can be asked; its groups stay while the context lasts, whatever is put in force.
 
-        One that nobody could answer is refused here, before anybody is asked or charged.
+        One that nobody could answer is refused here, before anybody is asked or charged. `cells_from` is what owners
+        check the cells of a published map by.
         """
-        wire = self.sendable(query)
+        wire = replace(self.sendable(query), cells_from=cells_from)
         by = chosen(method, planned=self.plan is not None, among=PRIVATE)
         plan = await self._plan_for(by)
         async with self._leaving.using(plan):

@@ -81,6 +81,19 @@ class LiveQuestion:
     ) -> Released:
         """Return the answer of the owners that are here; with fewer than the `quorum` nobody is asked."""
         started, provider = time.perf_counter(), self.provider
+        tally, attendance = await self.tallied(by=by, quorum=quorum, may_rerun=may_rerun)
+        answer = self._answer(tally, attendance)
+        if not tally.reruns and self.query.bins <= MOST_STORED:
+            with contextlib.suppress(LedgerUnavailable):  # what is not kept is asked and paid for again
+                facts = facts_of(answer) | {"heard_of": sorted(tally.heard)}
+                provider.store.keep(self.key, tally.rounds[0], facts)
+        return replace(answer, seconds=time.perf_counter() - started)
+
+    async def tallied(
+        self, *, by: str, quorum: Quorum | None, may_rerun: Callable[[], bool]
+    ) -> tuple[Tally, Attendance]:
+        """Return what the owners that are here said, of whom at least one was heard, and who is here."""
+        provider = self.provider
         log.info("asked", extra=self._told)
         attendance = await provider.attendance(self.plan)
         (quorum or provider.settings.quorum).require(attendance)
@@ -88,14 +101,9 @@ class LiveQuestion:
         note_refusals(log, tally.refused)
         provider.desk.balances.note(self.query.epsilon, heard=tally.heard, refused=tally.refused)
         self._require_heard(tally)
-        answer = self._answer(tally, attendance)
         provider.answered_at = time.time()
-        if not tally.reruns and self.query.bins <= MOST_STORED:
-            with contextlib.suppress(LedgerUnavailable):  # what is not kept is asked and paid for again
-                facts = facts_of(answer) | {"heard_of": sorted(tally.heard)}
-                provider.store.keep(self.key, tally.rounds[0], facts)
         log.info("answered", extra=self._told)
-        return replace(answer, seconds=time.perf_counter() - started)
+        return tally, attendance
 
     async def expect(self, *, left: Epsilon) -> Expectation:
         """Return what an answer would be like if everybody who is here answers; nothing is spent."""

@@ -168,8 +168,10 @@ class Atlas:
 def _spread(*variances: Floats) -> Spread:
     """Return the variance of independent parts together, and how much of it is in few of them."""
     whole = sum(float(each.sum()) for each in variances)
-    squares = sum(float((each**2).sum()) for each in variances)
-    return Spread(whole, squares / whole**2 if whole else 0.0)
+    if not whole:
+        return Spread(whole, 0.0)
+    # shares of the whole: squares of variances may be too small for a float
+    return Spread(whole, sum(float(((each / whole) ** 2).sum()) for each in variances))
 
 
 def _steps(low: float, high: float, start: float, length: float, steps: int) -> Ints:

@@ -8,6 +8,7 @@ from typing import Any
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
+from fedgroup.messages.cells_from import CellsFrom
 from fedgroup.messages.limits import (
     MOST_DISTRICT_POINTS,
     MOST_NAMES_BYTES,
@@ -123,7 +124,10 @@ class WireRange:
 
 @dataclass(frozen=True)
 class WireQuery:
-    """A question in plain values; `since`, `until` and `every` are microseconds, the first two since 1970."""
+    """A question in plain values; `since`, `until` and `every` are microseconds, the first two since 1970.
+
+    `cells_from` tells what the blocks of a published map follow from.
+    """
 
     kind: str
     range: WireRange
@@ -139,8 +143,11 @@ class WireQuery:
     values: list[str | float] = field(default_factory=list)
     other: bool = False
     rho_pico: int | None = None
+    cells_from: CellsFrom | None = None
 
     def __post_init__(self) -> None:
+        blocks = self.range.shape == "blocks"
+        require(blocks or self.cells_from is None, "blocks follow from earlier answers, other shapes do not")
         require(self.kind in KINDS, "a question is of a known kind")
         require(self.epsilon_nano > 0, "a question has an epsilon greater than 0")
         _require_price(self.epsilon_nano, self.rho_pico)

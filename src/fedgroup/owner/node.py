@@ -52,6 +52,7 @@ from fedgroup.messages.said import (
     Revealed,
     Sealed,
 )
+from fedgroup.owner.cells import require_following
 from fedgroup.owner.groups import MOST_OFFERS, Group, Memberships
 from fedgroup.owner.node_parts import Certified, OwnersSilo, OwnIdentity, RoundLedger
 from fedgroup.owner.policy import Policy
@@ -364,6 +365,7 @@ class OwnerNode:
                 raise
             raise Unknown("bins") from None
         require_answerable(query, self._silo, public_map=self._map, protection=self._protection)
+        require_following(query, ask.query.cells_from, protection=self._protection)
         return query, self.policy.against_question(query, self._map)
 
     def _ready(self, this: Round, how: str) -> Letters:

@@ -19,6 +19,7 @@ from fedgroup.service.callers import vouch
 from fedgroup.service.kept_maps import KeptMaps
 from fedgroup.service.metrics import Metrics
 from fedgroup.service.problems import Problem
+from fedgroup.service.publications import Publications
 from fedgroup.service.questions import Questions
 from fedgroup.service.rates import Rates
 from fedgroup.storage.provider_state import ProviderState, User
@@ -35,6 +36,7 @@ class Service:
     metrics: Metrics
     expiries: Expiries
     maps: KeptMaps
+    publications: Publications
 
 
 def service_of(request: Request) -> Service:

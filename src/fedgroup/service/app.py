@@ -17,7 +17,7 @@ except ImportError:
 
 from fedgroup.live.expiry import Expiries
 from fedgroup.live.provider import LiveProvider
-from fedgroup.service import api_page, routes, tile_routes
+from fedgroup.service import api_page, published_routes, routes, tile_routes
 from fedgroup.service.accounts import Service
 from fedgroup.service.bodies import LimitedBodies
 from fedgroup.service.charged_work import ChargedWork
@@ -25,6 +25,7 @@ from fedgroup.service.handlers import add_handlers
 from fedgroup.service.kept_maps import KeptMaps
 from fedgroup.service.metrics import Metrics
 from fedgroup.service.ogc import routes as ogc_routes
+from fedgroup.service.publications import Publications
 from fedgroup.service.questions import Questions
 from fedgroup.service.rates import Rates
 from fedgroup.service.replies import ProblemShown
@@ -53,16 +54,19 @@ def create_app(
     """
     work, metrics = ChargedWork(state, turns or Turns(lambda: questions_at_once(provider))), Metrics()
 
+    expiries = expiries or Expiries()
+    questions = Questions(provider, state, work, metrics, expiries)
+    publications, maps = Publications(provider, state, work, questions), KeptMaps(state)
+
     @asynccontextmanager
     async def until_all_is_done(_app: FastAPI) -> AsyncIterator[None]:
+        publications.resume()
         yield
         await work.all_done()
 
     app = _application(until_all_is_done)
-    expiries = expiries or Expiries()
-    questions = Questions(provider, state, work, metrics, expiries)
-    app.state.service = Service(provider, state, questions, rates or Rates(), metrics, expiries, KeptMaps(state))
-    looked_at = (routes.looking, tile_routes.router, ogc_routes.router)
+    app.state.service = Service(provider, state, questions, rates or Rates(), metrics, expiries, maps, publications)
+    looked_at = (routes.looking, published_routes.router, tile_routes.router, ogc_routes.router)
     for router in (routes.router, *looked_at, routes.open_router, api_page.router):
         app.include_router(router)
     add_handlers(app, metrics)

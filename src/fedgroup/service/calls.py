@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, TypedDict
 
@@ -14,6 +14,8 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery, ServiceUnavailable
 from fedgroup.given import written
 from fedgroup.maps.private_map import PrivateMap, map_from
+from fedgroup.maps.published import PublishedMap, published_from
+from fedgroup.questions.instants import When, as_instant
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.said import (
     MapSaid,
@@ -48,6 +50,17 @@ class AskDetails(Said, total=False):
 
 class MapAskDetails(MapSaid, AskDetails, total=False):
     """All that can be said about a map besides its kind and its epsilon; see `MapSaid` and `AskDetails`."""
+
+
+class PublishAskDetails(AskDetails, total=False):
+    """All that can be said about a map to publish besides its kind and its epsilon; see `AskDetails`.
+
+    records     a public guess of how many records there are; never looked up (default: 20 for every owner)
+    most_cells  a public cap on the cells of the map
+    """
+
+    records: int | None
+    most_cells: int | None
 
 
 class PlanDetails(TypedDict, total=False):
@@ -162,9 +175,53 @@ def map_call(query: RangeQuery, details: MapAskDetails, *, dry_run: bool = False
     return Call("POST", "/v1/maps", body, {"Idempotency-Key": _required_key(details.get("key"))})
 
 
+def publication_call(kind: str, epsilon: float | None, details: PublishAskDetails) -> Call:
+    """Return the request that has a map published."""
+    require_known(details, PublishAskDetails, what="a published map")
+    said = {name: _plain(value) for name, value in details.items() if name not in ("key", "fresh") and is_said(value)}
+    body = {"adaptive": True, "kind": kind, "epsilon": float(some_epsilon(epsilon)), **said}
+    return Call("POST", "/v1/maps", body, {"Idempotency-Key": _required_key(details.get("key"))})
+
+
+def published_read(found: Mapping[str, Any]) -> PublishedMap:
+    """Return a published map that the service replied with."""
+    made = map_read(found)
+    if not isinstance(made, PublishedMap):
+        raise InvalidInput("this map is of bins, and not published")
+    return made
+
+
+def newest_published(
+    listed: Iterable[Mapping[str, Any]], kind: str, *, since: When | None = None, until: When | None = None
+) -> str:
+    """Return the id of the newest published map of a kind and window, out of what the service lists."""
+    for each in listed:
+        request = each["request"]
+        window = _instants(request.get("since"), request.get("until"))
+        same = request.get("kind", "count") == kind and window == _instants(since, until)
+        if request.get("adaptive") and each["state"] == "answered" and same:
+            return str(each["id"])
+    raise InvalidInput(f"no map of {kind} for this window was published here; publish one, or ask with an epsilon")
+
+
+def require_unpriced(epsilon: float | None, details: Mapping[str, Any]) -> None:
+    """Refuse to read a question from a map that says what it may cost, or how it is to be asked."""
+    if epsilon is not None or set(details) - {"since", "until"}:
+        raise InvalidQuery("from_map reads the published map and asks nobody: say a range, and since and until at most")
+
+
+def _instants(since: When | None, until: When | None) -> tuple[int | None, int | None]:
+    return (
+        None if since is None else as_instant(since, name="since"),
+        None if until is None else as_instant(until, name="until"),
+    )
+
+
 def map_read(found: Mapping[str, Any]) -> PrivateMap:
     """Return the map that the service keeps, with the bins that were asked for."""
     public_map = map_of(found)
+    if found.get("published") is not None:
+        return replace(published_from(found, public_map), id=found.get("id"))
     return map_from(found, map_said(found["kind"], found["request"], public_map), public_map, id=found.get("id"))
 
 

@@ -3,7 +3,8 @@
 Guarantee: `begin` is on disk before the work starts; what failed stays charged, unless no owner can have paid for it:
            then the charge is given back, once, before anybody is told. A process that dies in between leaves the
            charge. Two requests with one key share one charge and one result; a key whose charge was given back tells
-           of the same failure, for nothing, and asks nobody. Only what is there already is free.
+           of the same failure, for nothing, and asks nobody. Only what is there already is free. What was charged and
+           cut off may be gone on with (`go_on`): it is not charged again, and its key waits for it.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class ChargedWork:
         self._turns = turns
         self._running: dict[tuple[str, str], tuple[Request, asyncio.Task[Question]]] = {}
         self._tasks: set[asyncio.Task[Question]] = set()
+        self._waiting: set[asyncio.Task[Question]] = set()
 
     async def run(self, user: str, order: Order, *, key: str | None) -> Question:
         """Return the question with its answer; the same key again waits for, or repeats, the first result."""
@@ -74,8 +76,34 @@ class ChargedWork:
             task = known[1]
         return await asyncio.shield(task)
 
+    def go_on(
+        self,
+        question: Question,
+        do: Callable[[Question], Awaitable[Result]],
+        *,
+        key: str | None,
+        ready: Callable[[], Awaitable[None]],
+    ) -> asyncio.Task[Question]:
+        """Go on, once it is `ready`, with a question that was charged by an earlier process; return what does so."""
+
+        async def going_on() -> Question:
+            task = asyncio.current_task()
+            assert task is not None  # noqa: S101  this is one
+            self._waiting.add(task)
+            try:
+                await ready()
+            finally:
+                self._waiting.discard(task)
+            return await self._done(question, do)
+
+        task = asyncio.create_task(going_on())
+        self._keep(task, question.request, None if key is None else (question.user, key))
+        return task
+
     async def all_done(self) -> None:
-        """Wait until whatever runs has ended."""
+        """Wait until whatever runs has ended; what still waits to be gone on with does so another time."""
+        for task in list(self._waiting):
+            task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _keep(self, task: asyncio.Task[Question], request: Request, name: tuple[str, str] | None) -> None:
@@ -107,8 +135,14 @@ class ChargedWork:
         """Charge an order unless its result is there already, do its work, and keep how it ended."""
         price = order.epsilon if result is None else NOTHING
         question = await asyncio.to_thread(self._state.begin, user, order.request, price, key=key)
+        if result is None:
+            return await self._done(question, work.do)
+        await self._noted(question, result)
+        return replace(question, state="answered", answer=result)
+
+    async def _done(self, question: Question, do: Callable[[Question], Awaitable[Result]]) -> Question:
         try:
-            result = await work.do(question) if result is None else result
+            result = await do(question)
         except Exception as error:
             if not isinstance(error, (FedgroupError, Problem)):
                 log.exception("a question failed", extra={"question": question.id})

@@ -19,20 +19,27 @@ from typing import Any, Unpack
 from fedgroup.errors import FedgroupError, InvalidInput
 from fedgroup.given import path_like
 from fedgroup.maps.private_map import PrivateMap
+from fedgroup.maps.published import PublishedMap
 from fedgroup.questions.answers import Answer, Expectation, answer_from, expectation_from
+from fedgroup.questions.instants import When
 from fedgroup.service.calls import (
     AskDetails,
     Call,
     MapAskDetails,
     PlanDetails,
+    PublishAskDetails,
     map_call,
     map_made,
     map_of,
     map_query,
     map_read,
+    newest_published,
     plan_call,
+    publication_call,
+    published_read,
     question_call,
     read_reply,
+    require_unpriced,
     required_url,
     unreachable,
 )
@@ -132,6 +139,7 @@ class Client:
 
     def __init__(self, http: httpx.Client) -> None:
         self._http = http
+        self._read: PublishedMap | None = None
 
     def __enter__(self) -> Client:
         return self
@@ -148,9 +156,33 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    def count(self, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
-        """Return how many records lie in a range: one of ours, or a polygon of shapely, GeoJSON or GeoPandas."""
-        return self.ask("count", asked, epsilon=epsilon, **details)
+    def count(
+        self, asked: Any, *, epsilon: float | None = None, from_map: bool = False, **details: Unpack[AskDetails]
+    ) -> Answer:
+        """Return how many records lie in a range: one of ours, or a polygon of shapely, GeoJSON or GeoPandas.
+
+        With `from_map` it is read from the newest published map: nobody is asked, and nothing is charged.
+        """
+        if not from_map:
+            return self.ask("count", asked, epsilon=epsilon, **details)
+        require_unpriced(epsilon, details)
+        return (self.published(since=details.get("since"), until=details.get("until"))).count(asked)
+
+    def publish(
+        self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[PublishAskDetails]
+    ) -> PublishedMap:
+        """Publish a map for everybody to read for nothing; `epsilon` pays for all its rounds, once."""
+        return published_read(self._call(publication_call(kind, epsilon, details)))
+
+    def published(self, *, kind: str = "count", since: When | None = None, until: When | None = None) -> PublishedMap:
+        """Return the newest published map of a kind and window, whoever published it; nothing is charged.
+
+        It is fetched once, and again when a newer one is there.
+        """
+        newest = newest_published(self.maps(), kind, since=since, until=until)
+        if self._read is None or self._read.id != newest:
+            self._read = published_read(self._call(Call("GET", f"/v1/maps/{newest}")))
+        return self._read
 
     def people(self, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return how many subjects have records in a range, each counted once."""
@@ -255,6 +287,7 @@ class AsyncClient:
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
+        self._read: PublishedMap | None = None
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -271,9 +304,35 @@ class AsyncClient:
         """Close the connections."""
         await self._http.aclose()
 
-    async def count(self, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
-        """Return how many records lie in a range: one of ours, or a polygon of shapely, GeoJSON or GeoPandas."""
-        return await self.ask("count", asked, epsilon=epsilon, **details)
+    async def count(
+        self, asked: Any, *, epsilon: float | None = None, from_map: bool = False, **details: Unpack[AskDetails]
+    ) -> Answer:
+        """Return how many records lie in a range: one of ours, or a polygon of shapely, GeoJSON or GeoPandas.
+
+        With `from_map` it is read from the newest published map: nobody is asked, and nothing is charged.
+        """
+        if not from_map:
+            return await self.ask("count", asked, epsilon=epsilon, **details)
+        require_unpriced(epsilon, details)
+        return (await self.published(since=details.get("since"), until=details.get("until"))).count(asked)
+
+    async def publish(
+        self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[PublishAskDetails]
+    ) -> PublishedMap:
+        """Publish a map for everybody to read for nothing; `epsilon` pays for all its rounds, once."""
+        return published_read(await self._call(publication_call(kind, epsilon, details)))
+
+    async def published(
+        self, *, kind: str = "count", since: When | None = None, until: When | None = None
+    ) -> PublishedMap:
+        """Return the newest published map of a kind and window, whoever published it; nothing is charged.
+
+        It is fetched once, and again when a newer one is there.
+        """
+        newest = newest_published(await self.maps(), kind, since=since, until=until)
+        if self._read is None or self._read.id != newest:
+            self._read = published_read(await self._call(Call("GET", f"/v1/maps/{newest}")))
+        return self._read
 
     async def people(self, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return how many subjects have records in a range, each counted once."""

@@ -1,7 +1,7 @@
 """Maps that were paid for, opened for whoever may look at them: a bounded number stays open, and looking costs nothing.
 
-Guarantee: nothing here spends, asks owners or writes. A map is opened for the user who asked for it; to all others it
-           looks like one that is not there.
+Guarantee: nothing here spends, asks owners or writes. A published map is opened for every user, any other for the user
+           who asked for it; to all others it looks like one that is not there.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Any, Generic, TypeVar
 
 from fedgroup.maps.about import about
 from fedgroup.maps.layers import Layer, extent_of
+from fedgroup.maps.private_map import PrivateMap
 from fedgroup.maps.tiles import Painting, category_said, painted
 from fedgroup.service.calls import map_read
 from fedgroup.service.problems import Problem
 from fedgroup.service.requests import MAP
-from fedgroup.storage.provider_state import ProviderState, User
+from fedgroup.storage.provider_state import ProviderState, Question, User
 
 T = TypeVar("T")
 
@@ -91,7 +92,7 @@ class KeptMaps:
         self._entries: Bounded[Entry] = Bounded(MOST_ENTRIES)
 
     async def listed(self, user: User) -> list[Entry]:
-        """Return a user's latest maps, the newest first."""
+        """Return a user's latest maps, and those that anybody published, the newest first."""
         found = await asyncio.to_thread(self._state.maps_of, user.name, most=MOST_LISTED)
         return [await self._entry(each.id, each.at) for each in found if each.state == "answered"]
 
@@ -105,6 +106,11 @@ class KeptMaps:
         if not entry.lonlat:
             raise Problem("no-crs", NO_CRS.format(map_id))
         return await self._opened(map_id)
+
+    async def made(self, user: User, map_id: str) -> PrivateMap:
+        """Return a map that a user may look at."""
+        await self._require(user, map_id)
+        return (await self._opened(map_id)).made
 
     async def looked(self, work: Callable[[], T]) -> T:
         """Return what comes of work on a map, done beside the event loop when it is its turn."""
@@ -133,9 +139,12 @@ class KeptMaps:
     async def _require(self, user: User, map_id: str) -> str:
         """Return when a map was asked for, or refuse to know it."""
         found = await asyncio.to_thread(self._state.map_on_record, map_id)
-        if found is None or found.user != user.name or found.state != "answered":
+        if found is None or found.state != "answered" or not await self._may_read(user, found):
             raise Problem("unknown-map", "you have no map with this id; GET /v1/maps lists yours")
         return found.at
+
+    async def _may_read(self, user: User, found: Question) -> bool:
+        return found.user == user.name or await asyncio.to_thread(self._state.is_published, found.id)
 
     async def _entry(self, map_id: str, at: str) -> Entry:
         found = self._entries.get(map_id)

@@ -15,6 +15,7 @@ from fedgroup.live.provider import LiveProvider
 from fedgroup.live.question import LiveQuestion, Released, facts_of
 from fedgroup.live.settings import LiveSettings
 from fedgroup.maps.private_map import PrivateMap, bins_of
+from fedgroup.maps.published import PublishedMap, published_facts
 from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.questions.answers import Expectation
 from fedgroup.questions.methods import Method, chosen
@@ -78,6 +79,8 @@ def result_of(released: Released, public_map: PublicMap) -> Result:
     facts = facts_of(released) | {"lonlat": public_map.lonlat}
     if not isinstance(released, PrivateMap):
         return facts
+    if isinstance(released, PublishedMap):
+        facts |= published_facts(released)
     return facts | {"kind": released.kind, "domain": list(public_map.domain.sides)} | bins_of(released)
 
 
@@ -100,7 +103,7 @@ class Questions:
 
         @asynccontextmanager
         async def opened() -> AsyncIterator[Work]:
-            self._require_ready(method, quorum)
+            self.require_ready(method, quorum)
             as_map = isinstance(asked, MapAsked)
             async with self._provider.question(query, method=method.name, as_map=as_map) as live:
                 yield self._work_on(live, quorum, fresh=asked.fresh)
@@ -111,7 +114,7 @@ class Questions:
         """Return what an answer would be like; groups may be formed for that, nothing is spent."""
         query, method = await self._understood(asked)
         provider = self._provider
-        self._require_ready(method, provider.settings.quorum.stricter(asked.least_owners, asked.least_share))
+        self.require_ready(method, provider.settings.quorum.stricter(asked.least_owners, asked.least_share))
         async with provider.question(query, method=method.name) as live:
             return await live.expect(left=user.left)
 
@@ -145,7 +148,8 @@ class Questions:
         require_noise(query, self._provider.settings, masked=not method.alone)
         return query, method
 
-    def _require_ready(self, method: Method, quorum: Quorum) -> None:
+    def require_ready(self, method: Method, quorum: Quorum) -> None:
+        """Refuse, before anybody is charged, what could not be asked now."""
         if method.needs_plan and self._provider.plan is None:
             raise Problem("method-not-ready", "there is no plan in force; an operator makes one, or ask with dp")
         self._provider.require_possible(method)
@@ -173,7 +177,7 @@ class Questions:
             started = time.perf_counter()
             answer = None if fresh else await live.again()
             if answer is None:
-                self._require_ready(live.method, quorum)  # owners may have left meanwhile
+                self.require_ready(live.method, quorum)  # owners may have left meanwhile
                 return None
             self._metrics.count_question(method, "stored", time.perf_counter() - started)
             return result_of(answer, public_map)

@@ -17,7 +17,9 @@ from fedgroup.service.requests import MAP
 from fedgroup.storage.provider_state import Question, User
 
 
-class _Shown(BaseModel):
+class Shown(BaseModel):
+    """What is replied."""
+
     model_config = ConfigDict(frozen=True)
 
 
@@ -40,7 +42,8 @@ class MapShown(Told):
 
     The bin of a place, a step of time and a category is its position in `shape`, the places first. `names` are those of
     the places, `starts` and `ends` those of the steps, `categories` values of the attribute `by`; null where there are
-    none, and of maps that were kept before they were told.
+    none, and of maps that were kept before they were told. `published` is what a published map is made of: its sizes
+    and what was released, from which free answers follow.
     """
 
     id: str
@@ -60,6 +63,7 @@ class MapShown(Told):
     ends: list[str | None] | None = None
     by: str | None = None
     categories: list[str | float] | None = None
+    published: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, question: Question) -> MapShown:
@@ -81,7 +85,7 @@ class ExpectationShown(Expectation):
         return cls(**vars(expected))
 
 
-class QuestionShown(_Shown):
+class QuestionShown(Shown):
     """A question on record; `state` is asked, answered or failed, `epsilon` what it was charged."""
 
     id: str
@@ -104,7 +108,7 @@ class QuestionShown(_Shown):
         )
 
 
-class MapOnRecord(_Shown):
+class MapOnRecord(Shown):
     """A map that was asked for, without its values; `request` has the names of districts, not their shapes."""
 
     id: str
@@ -121,19 +125,19 @@ class MapOnRecord(_Shown):
         return cls(epsilon=float(question.epsilon), request=request, **facts)
 
 
-class MapsShown(_Shown):
+class MapsShown(Shown):
     """A user's latest maps, the newest first."""
 
     maps: list[MapOnRecord]
 
 
-class HistoryShown(_Shown):
+class HistoryShown(Shown):
     """A user's latest questions, the newest first."""
 
     queries: list[QuestionShown]
 
 
-class BudgetShown(_Shown):
+class BudgetShown(Shown):
     """What a user may cost the owners in all, and what is left of it; `protection` says what an epsilon protects."""
 
     user: str
@@ -160,7 +164,7 @@ class BudgetShown(_Shown):
         )
 
 
-class OwnersShown(_Shown):
+class OwnersShown(Shown):
     """How many owners are known and how many of them are here; operators see their names."""
 
     present: int
@@ -181,7 +185,7 @@ class OwnersShown(_Shown):
         )
 
 
-class PlanShown(_Shown):
+class PlanShown(Shown):
     """The groups of a method: how many can answer now (`alone` of them one owner), how large, how made, the price."""
 
     method: str
@@ -210,13 +214,13 @@ class PlanShown(_Shown):
         )
 
 
-class GroupsShown(_Shown):
+class GroupsShown(Shown):
     """The plans in force, one a method."""
 
     plans: list[PlanShown]
 
 
-class FederationShown(_Shown):
+class FederationShown(Shown):
     """What all parties agreed on, and how questions can be asked now."""
 
     name: str
@@ -256,13 +260,13 @@ class FederationShown(_Shown):
         )
 
 
-class HealthShown(_Shown):
+class HealthShown(Shown):
     """The service is there."""
 
     ok: Literal[True] = True
 
 
-class ReadyShown(_Shown):
+class ReadyShown(Shown):
     """Whether questions can be answered now: a connection to the broker, and enough owners."""
 
     ready: bool

@@ -12,6 +12,8 @@ from pydantic_core import core_schema
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidQuery
 from fedgroup.live.settings import MOST_SIDE, MPC_MOST, LiveSettings, UsualGrouping
+from fedgroup.maps.publishing import Subject
+from fedgroup.maps.sizing import FEWEST_CELLS, MOST_RECORDS
 from fedgroup.messages.limits import MOST_TEXT, MOST_WORDS
 from fedgroup.privacy.concentrated import require_noise as require_drawn
 from fedgroup.privacy.laplace import require_drawable
@@ -31,6 +33,7 @@ from fedgroup.questions.said import (
     some_price,
 )
 from fedgroup.questions.said_maps import map_said
+from fedgroup.space import Grid
 from fedgroup.space.places import FINEST_HEXAGONS
 
 
@@ -109,9 +112,20 @@ class QuestionAsked(_Strict):
 
 
 class MapAsked(QuestionAsked):
-    """A question about many bins, for one epsilon: one of grid, h3, districts or a range, cut by time or categories."""
+    """A question about many bins, for one epsilon: one of grid, h3, districts or a range, cut by time or categories.
+
+    With `adaptive`, a map to publish instead: it is of the whole domain, finds its cells itself, and is read by
+    everybody for nothing.
+    """
 
     kind: KindAsked = "count"
+    adaptive: bool = Field(False, description="publish a map: small cells where records are many, for all to read")
+    records: int | None = Field(
+        None, ge=1, le=MOST_RECORDS, description="adaptive: a public guess of how many there are; 20 an owner"
+    )
+    most_cells: int | None = Field(
+        None, ge=FEWEST_CELLS, le=MOST_WORDS, description="adaptive: a cap on cells, above which all are coarser"
+    )
     grid: list[Annotated[int, Field(ge=1, le=MOST_WORDS)]] | None = Field(
         None, min_length=2, max_length=2, description="columns and rows of cells that cover the domain"
     )
@@ -174,9 +188,28 @@ def range_query(asked: QuestionAsked, settings: LiveSettings) -> RangeQuery:
     public_map, said = settings.public_map, asked.model_dump()
     with as_invalid_query():
         if isinstance(asked, MapAsked):
+            if asked.records is not None or asked.most_cells is not None:
+                raise InvalidQuery("records and most_cells are for adaptive maps")
             return map_said(asked.kind, said, public_map)
         about = range_said(said["circle"], said["rectangle"], said["polygon"], lonlat=public_map.lonlat)
         return question_of(asked.kind, about, some_price(asked.epsilon, asked.rho), said, public_map)
+
+
+def plain_publication(asked: MapAsked) -> dict[str, Any]:
+    """Return a map to publish as it is kept."""
+    return {MAP: asked.model_dump(exclude_defaults=True, exclude={"fresh", "dry_run"})}
+
+
+def subject_said(asked: MapAsked, settings: LiveSettings) -> Subject:
+    """Return what a map to publish is about, or say what is wrong with it: nothing is spent on it."""
+    said, public_map = asked.model_dump(), settings.public_map
+    if any(said[name] is not None for name in (*_PLACES, "every", "by")):
+        raise InvalidQuery(
+            "an adaptive map is of the whole domain, and finds its cells itself: leave out places, every and by"
+        )
+    with as_invalid_query():
+        whole = question_of(asked.kind, Grid(public_map.domain, 1, 1), Epsilon.of(asked.epsilon), said, public_map)
+        return Subject(whole.kind, whole.measure, whole.since, whole.until)
 
 
 def require_noise(query: RangeQuery, settings: LiveSettings, *, masked: bool) -> None:

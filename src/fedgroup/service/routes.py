@@ -79,8 +79,11 @@ async def ask(
 async def ask_map(asked: MapAsked, user: Asker, service: TheService, key: Key = None) -> MapShown | ExpectationShown:
     """Ask about many bins at once: a grid, H3 cells, districts, steps of time, categories. One epsilon pays for all.
 
-    With `dry_run`, tell what every bin would be like instead; nothing is spent.
+    With `dry_run`, tell what every bin would be like instead; nothing is spent. With `adaptive`, publish a map for
+    everybody to read, in three rounds that are paid with one epsilon together.
     """
+    if asked.adaptive:
+        return MapShown.of(await service.publications.publish(user, asked, key=key))
     if asked.dry_run:
         return ExpectationShown.of(await service.questions.expect(user, asked))
     return MapShown.of(await service.questions.ask(user, asked, key=key))
@@ -126,7 +129,7 @@ async def question(question_id: str, user: AnyUser, service: TheService) -> Ques
 async def maps(
     user: AnyUser, service: TheService, limit: Annotated[int, Query(ge=1, le=MOST_QUESTIONS)] = MOST_QUESTIONS
 ) -> MapsShown:
-    """Show which maps you asked for lately, the newest first, without their values."""
+    """Show which maps you asked for lately, and which were published, the newest first, without their values."""
     found = await asyncio.to_thread(service.state.maps_of, user.name, most=limit)
     return MapsShown(maps=[MapOnRecord.of(question) for question in found])
 
@@ -143,9 +146,13 @@ async def map_of(
     as_format: Annotated[Format | None, Query(alias="format")] = None,
     accept: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Any:
-    """Show one of your own maps: as JSON, as GeoJSON (or with `Accept: application/geo+json`), or as Parquet."""
+    """Show one of your own maps, or a published one: as JSON, as Parquet, or as GeoJSON.
+
+    `Accept: application/geo+json` asks for the latter, too.
+    """
     found = await asyncio.to_thread(service.state.question, question_id)
-    if found is None or found.user != user.name or MAP not in found.request:
+    own = found is not None and found.user == user.name and MAP in found.request
+    if found is None or not (own or await asyncio.to_thread(service.state.is_published, question_id)):
         raise Problem("unknown-question", "you asked for no map with this id")
     if found.answer is None:
         raise Problem("question-failed", "this map is not there: it is under way, or no owner was heard", id=found.id)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidInput
+from fedgroup.errors import FedgroupError, InvalidInput
 from fedgroup.live.config import ProviderConfig, read_config
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.stopping import stop_on_signals
 from fedgroup.live.trial import TrialCity, owner_processes
+from fedgroup.service.client import aconnect
 from fedgroup.service.pages.examples import ExampleCity
 from fedgroup.service.pages.mounting import page_settings
 from fedgroup.service.provider_process import Serving, serving
 from fedgroup.service.requests import PlanAsked, grid_of, grouping_settings
+
+log = logging.getLogger("fedgroup.service")
 
 ACCESS_FILE = "up.json"
 ALLOWANCE = Epsilon.of(1000)
@@ -31,6 +35,7 @@ async def run_trial(
     *,
     http_port: int,
     epsilon: float,
+    map_epsilon: float | None = None,
     told: Callable[[dict[str, Any]], None],
     browse: Callable[[str], Any] | None = None,
     examples: ExampleCity | None = None,
@@ -38,6 +43,7 @@ async def run_trial(
 ) -> None:
     """Run a trial federation until Ctrl-C or SIGTERM; tell where it is once all owners are here.
 
+    With `map_epsilon` it publishes a map for that at its start, unless there is one already.
     `browse` is given an address that signs in on the map, once and soon; `examples` are for the page to learn on,
     `outlines` GeoJSON for the map, in the city's coordinates.
     """
@@ -54,7 +60,8 @@ async def run_trial(
             plan = up.provider.plan or await _grouped(up, epsilon)
             try:
                 token = _write_access(access, up)
-                told(_facts(up, plan, owners=len(trial.owners)) | {"access": str(access)})
+                facts = _facts(up, plan, owners=len(trial.owners)) | {"access": str(access)}
+                told(facts | {"map": await _mapped(up, token, map_epsilon)})
                 if browse is not None and (address := up.page_for(token)) is not None:
                     await asyncio.to_thread(browse, address)
                 await stop.wait()
@@ -75,6 +82,24 @@ async def _grouped(up: Serving, epsilon: float) -> LivePlan:
     asked, usual = PlanAsked.model_construct(epsilon=float(price)), settings.grouping
     chosen = grouping_settings(asked, usual, settings.protection)
     return await up.provider.regroup(chosen, epsilon=price, grid=grid_of(asked, usual))
+
+
+async def _mapped(up: Serving, token: str, epsilon: float | None) -> float | None:
+    """Publish the map that the first page shows, and return what it cost; None: there is none.
+
+    One that was published before stays as it is, and costs nothing again.
+    """
+    async with aconnect(up.url, token) as federation:
+        try:
+            return (await federation.published()).epsilon
+        except InvalidInput:
+            if epsilon is None:
+                return None
+        try:
+            return (await federation.publish(epsilon=epsilon)).epsilon
+        except FedgroupError as error:  # owners' budgets may be spent: the rest goes on
+            log.warning("no map was published: %s", error)
+            return None
 
 
 def _write_access(path: Path, up: Serving) -> str:

@@ -5,7 +5,7 @@ Guarantee: a user's allowance is charged on disk before owners are asked, and ne
            charge back in the one transaction that ends it, so once or never. Tokens are kept as hashes only.
            Where `keep_days` is said, what nobody asked for in so many days is forgotten, a few rows with each new one:
            questions, with their idempotency keys, and answers kept for repeats. What a user spent is never forgotten,
-           and is always the sum of what its questions were charged, those forgotten included.
+           and is always the sum of what its questions were charged, those forgotten included. Published maps stay.
 """
 
 from __future__ import annotations
@@ -161,6 +161,8 @@ class ProviderState:
                 "UPDATE questions SET state = ?, answer = ? WHERE id = ?",
                 ("failed" if answer is None else "answered", json.dumps(answer), question.id),
             )
+            ended = _WITHDRAWN if answer is None else _PUBLISHED
+            connection.execute(ended, (question.id,))
 
     def give_back(self, question: Question) -> None:
         """Keep that a question failed, and return its whole charge: no owner paid. What has ended stays as it is."""
@@ -170,6 +172,7 @@ class ProviderState:
             if found is not None:
                 connection.execute("UPDATE users SET spent = spent - ? WHERE name = ?", (found[1], found[0]))
                 connection.execute("UPDATE questions SET state = 'failed', nano = 0 WHERE id = ?", (question.id,))
+                connection.execute(_WITHDRAWN, (question.id,))
 
     def known(self, user: str, key: str) -> Question | None:
         """Return the question that a user asked with an idempotency key."""
@@ -186,8 +189,14 @@ class ProviderState:
         return self._latest(f"{_QUESTION} WHERE user = ? AND request NOT LIKE '{_MAP}'", user, most)
 
     def maps_of(self, user: str, *, most: int = 100) -> list[Question]:
-        """Return the latest maps that a user asked for, the newest first, without values, districts by name."""
-        return self._latest(f"{_SHORT_MAP} WHERE user = ? AND request LIKE '{_MAP}'", user, most)
+        """Return the latest maps that a user asked for or anybody published, without values, districts by name."""
+        return self._latest(f"{_SHORT_MAP} WHERE (user = ? OR {_IS_PUBLIC}) AND request LIKE '{_MAP}'", user, most)
+
+    def is_published(self, question_id: str) -> bool:
+        """Tell whether a question is a published map, which everybody may read."""
+        with self._reading() as connection:
+            asked = "SELECT 1 FROM publications WHERE question = ? AND progress IS NULL"
+            return connection.execute(asked, (question_id,)).fetchone() is not None
 
     def map_on_record(self, question_id: str) -> Question | None:
         """Return a map that was asked for, without what was asked and what came of it: that is long."""
@@ -199,6 +208,23 @@ class ProviderState:
         with self._reading() as connection:
             rows = connection.execute(f"{select} ORDER BY at DESC, rowid DESC LIMIT ?", (user, most))
             return [_question(row) for row in rows]
+
+    # --- maps that are being published --------------------------------------------------------------------------------
+
+    def keep_progress(self, question: Question, progress: Mapping[str, Any]) -> None:
+        """Keep how far a publication came; it is on disk when this returns."""
+        with self._transaction() as connection:
+            row = (question.id, json.dumps(progress))
+            connection.execute("INSERT OR REPLACE INTO publications VALUES (?, ?)", row)
+
+    def unfinished(self) -> list[tuple[Question, str | None, Mapping[str, Any]]]:
+        """Return the publications that were cut off, with their idempotency keys and how far they came."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT id, user, at, request, nano, state, answer, key, progress FROM questions"
+                " JOIN publications ON question = id WHERE state = 'asked' AND progress IS NOT NULL ORDER BY at"
+            )
+            return [(_question(row[:7]), row[7], json.loads(row[8])) for row in rows]
 
     # --- answers and plans --------------------------------------------------------------------------------------------
 
@@ -316,6 +342,9 @@ _SHORT_REQUEST = (
 _SHORT_MAP = f"SELECT id, user, at, {_SHORT_REQUEST}, nano, state, NULL FROM questions"  # noqa: S608  all our own
 """A map on record with the names of its districts in place of their shapes, which are long."""
 _BARE_MAP = "SELECT id, user, at, '{}', nano, state, NULL FROM questions"
+_IS_PUBLIC = "id IN (SELECT question FROM publications WHERE progress IS NULL)"
+_PUBLISHED = "UPDATE publications SET progress = NULL WHERE question = ?"
+_WITHDRAWN = "DELETE FROM publications WHERE question = ?"
 _MAP = '{"map":%'
 """What the request of a map begins with."""
 

@@ -31,6 +31,10 @@ _OWNERS = """
 CREATE TABLE IF NOT EXISTS owners (name TEXT PRIMARY KEY, certificate BLOB NOT NULL, since TEXT NOT NULL) WITHOUT ROWID
 """
 """Everybody who was ever admitted, until an operator retires it."""
+_PUBLICATIONS = """
+CREATE TABLE IF NOT EXISTS publications (question TEXT PRIMARY KEY, progress TEXT) WITHOUT ROWID
+"""
+"""How far maps that are being published came; no progress: the map is there, for everybody to read."""
 
 _AT_ONCE = 16
 """How many old rows go, at most, when a new one comes."""
@@ -53,12 +57,17 @@ def lay_out(connection: sqlite3.Connection, *, now: str) -> bool:
     if _marks(connection) != [_APPLICATION_ID, VERSION]:
         return False
     connection.execute(_OWNERS)
+    connection.execute(_PUBLICATIONS)
     return True
 
 
 def forget_questions(connection: sqlite3.Connection, *, before: str) -> None:
-    """Forget some questions that are too old, and add what they were charged to one row of their user."""
-    old = "SELECT rowid, user, nano FROM questions WHERE at < ? ORDER BY at LIMIT ?"
+    """Forget some questions that are too old, and add what they were charged to one row of their user.
+
+    Published maps are for everybody, and stay.
+    """
+    unpublished = "id NOT IN (SELECT question FROM publications)"
+    old = f"SELECT rowid, user, nano FROM questions WHERE at < ? AND {unpublished} ORDER BY at LIMIT ?"  # noqa: S608
     rows = connection.execute(old, (before, _AT_ONCE)).fetchall()
     connection.executemany(_ONE_MORE_FORGOTTEN, [(user, nano) for _, user, nano in rows])
     connection.executemany("DELETE FROM questions WHERE rowid = ?", [(row,) for row, _, _ in rows])

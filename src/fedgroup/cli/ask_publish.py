@@ -1,0 +1,104 @@
+"""`fedgroup ask publish`, `fedgroup ask read`: a map of a running federation, paid once and read for nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from fedgroup.cli.access import ServiceOptions, find_access
+from fedgroup.cli.bins import MapMeasureOptions
+from fedgroup.cli.grouped import grouped
+from fedgroup.cli.maps import FileOptions, require_database, require_files, written_to
+from fedgroup.cli.options import HOW, OPTIONS, PRIVACY, Name, OutputOptions, RangeOptions, option
+from fedgroup.cli.output import result, working
+from fedgroup.cli.parsing import parse_time
+from fedgroup.cli.publish import ReadOptions, SizeOptions, say_published, say_reading
+from fedgroup.questions.kinds import either
+from fedgroup.questions.methods import PRIVATE
+
+if TYPE_CHECKING:
+    from fedgroup.service.calls import PublishAskDetails
+
+
+@dataclass(frozen=True)
+class PublishPriceOptions:
+    """By which method, at what price."""
+
+    epsilon: Annotated[
+        float, option(PRIVACY, "--epsilon", "what the map costs every owner, and your allowance, once: such as 1", "E")
+    ]
+    least_owners: Annotated[
+        int | None, option(HOW, "--least-owners", "refuse, for nothing, if fewer owners are here", "N")
+    ] = None
+    least_share: Annotated[
+        float | None, option(HOW, "--least-share", "likewise for a share of all known owners, from 0 to 1", "S")
+    ] = None
+    key: Annotated[
+        Name, option(PRIVACY, "--key", "idempotency key: the same map with the same key is charged once", "KEY")
+    ] = None
+    method: Annotated[
+        Name, option(HOW, "--method", f"{either(PRIVATE)}; default: the one with the fewest noises", "NAME")
+    ] = None
+
+
+@dataclass(frozen=True)
+class LivePublishOptions:
+    """All that can be said about a map that a running federation publishes."""
+
+    size: SizeOptions
+    what: MapMeasureOptions
+    price: PublishPriceOptions
+    service: ServiceOptions
+
+
+@grouped
+def publish(asked: LivePublishOptions, files: FileOptions, output: OutputOptions) -> None:
+    """Publish a map of a running federation: paid once, then read by everybody for nothing with 'fedgroup ask read'."""
+    from fedgroup.service.client import connect
+
+    require_files(files)
+    access = find_access(asked.service)
+    with connect(access.url, access.token, ca=access.ca) as federation:
+        require_database(files, lonlat=files.to is not None and bool(federation.federation().get("lonlat")))
+        with working("publishing"):
+            made = federation.publish(kind=asked.what.kind, epsilon=asked.price.epsilon, **_details(asked))
+    say_published(made, as_json=output.json, **written_to(made, files))
+    if not output.json:
+        result.print("everybody reads it for nothing: fedgroup ask read --near X,Y --within R")
+
+
+@dataclass(frozen=True)
+class WhichOptions:
+    """Which published map is read."""
+
+    kind: Annotated[str, option(OPTIONS, "--kind", "what the map is of: count, people or sum", "KIND")] = "count"
+
+
+@grouped
+def read(
+    where: RangeOptions, what: ReadOptions, which: WhichOptions, service: ServiceOptions, output: OutputOptions
+) -> None:
+    """Read the newest published map of a running federation; nobody is asked, and nothing is charged."""
+    from fedgroup.service.client import connect
+
+    access, window = find_access(service), {"since": parse_time(where.since), "until": parse_time(where.until)}
+    with connect(access.url, access.token, ca=access.ca) as federation:
+        made = federation.published(kind=which.kind, **window)
+    say_reading(made, where, what, as_json=output.json)
+
+
+def _details(asked: LivePublishOptions) -> PublishAskDetails:
+    measure = {name: value for name, value in asdict(asked.what).items() if name != "kind"}
+    price, size = asked.price, asked.size
+    details: PublishAskDetails = {
+        "method": price.method,
+        "least_owners": price.least_owners,
+        "least_share": price.least_share,
+        "key": price.key,
+        "records": size.records_guess,
+        "most_cells": size.most_cells,
+        "since": parse_time(size.since),
+        "until": parse_time(size.until),
+        **measure,  # type: ignore[typeddict-item]
+    }
+    return details
