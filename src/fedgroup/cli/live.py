@@ -193,7 +193,7 @@ def up(
     told = lambda facts: _up(facts, as_json=json)
     browse, examples = _browse if open_ else None, example_city()
     pages: dict[str, Any] = {"browse": browse, "examples": examples, "outlines": outlines}
-    price = {"epsilon": epsilon, "map_epsilon": None if no_map else map_epsilon}
+    price: dict[str, Any] = {"epsilon": epsilon, "map_epsilon": None if no_map else map_epsilon}
     asyncio.run(run_trial(trial, http_port=port, **price, told=told, **pages))
     talk.print("stopped")
 

@@ -27,6 +27,7 @@ from fedgroup.questions.said import (
     require_known,
     said_places,
     said_range,
+    some_epsilon,
     some_price,
 )
 from fedgroup.questions.said_maps import map_said

@@ -20,6 +20,7 @@ from fedgroup.maps.publishing import Subject
 from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.questions.methods import METHODS
 from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.said import some_epsilon
 from fedgroup.service.charged_work import ChargedWork, Order, Result, Work
 from fedgroup.service.questions import Questions, require_offered, result_of
 from fedgroup.service.requests import MAP, MapAsked, plain_publication, require_noise, subject_said
@@ -40,7 +41,7 @@ class Publications:
         """Return the question with its map; what cannot be published is refused before it is charged."""
         if asked.dry_run:
             raise InvalidQuery("a map to publish has no dry run over HTTP; fedgroup publish --dry-run tells its errors")
-        epsilon, quorum = Epsilon.of(asked.epsilon), self._quorum(asked)
+        epsilon, quorum = some_epsilon(asked.epsilon), self._quorum(asked)
         subject = subject_said(asked, self._provider.settings)
         require_offered(self._whole(subject, epsilon), self._provider.settings)
 

@@ -208,7 +208,7 @@ def subject_said(asked: MapAsked, settings: LiveSettings) -> Subject:
             "an adaptive map is of the whole domain, and finds its cells itself: leave out places, every and by"
         )
     with as_invalid_query():
-        whole = question_of(asked.kind, Grid(public_map.domain, 1, 1), Epsilon.of(asked.epsilon), said, public_map)
+        whole = question_of(asked.kind, Grid(public_map.domain, 1, 1), some_epsilon(asked.epsilon), said, public_map)
         return Subject(whole.kind, whole.measure, whole.since, whole.until)
 
 
