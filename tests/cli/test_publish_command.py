@@ -32,6 +32,7 @@ def test_a_map_is_charged_once_and_found_again(fedgroup, city, tmp_path):
 def test_a_range_is_read_for_nothing(fedgroup, published):
     facts = fedgroup("read", published, *CIRCLE, "--json").json
     made = fg.load_map(published)
+    assert isinstance(made, fg.PublishedMap)
     assert facts["value"] == made.count(fg.Circle(10_000, 10_000, 1_500)).value
     assert (facts["charged"], facts["free"]) == (0.0, True)
     assert "95 %" in fedgroup("read", published, *CIRCLE).out

@@ -40,7 +40,7 @@ def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_readmes_plans_pay_off_with_what_the_readme_spends(tmp_path: Path) -> None:
     # 25 cells and a cohort for each 50 of the rest: whatever the noise, there are few groups
     names: dict[str, Any] = {}
-    exec(compile(blocks(ROOT / "README.md", "python")[0], "README.md", "exec"), names)
+    exec(compile(blocks(ROOT / "README.md", "python")[1], "README.md", "exec"), names)
     assert names["plan"].pays_off_above < names["plan"].epsilon + names["answer"].epsilon <= names["federation"].spent
     lines = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines()]
     (budget,) = (float(line.split("--budget ")[1]) for line in lines if "--budget " in line)
