@@ -55,3 +55,12 @@ def test_grouping_needs_data(fedgroup):
     ran = fedgroup("experiment", "grouping")
     assert ran.code == 2
     assert "--data" in ran.err
+
+
+def test_published_maps_are_measured_against_the_truth(fedgroup, tmp_path):
+    facts = fedgroup("experiment", "published-maps", "--quick", "--out", tmp_path, "--json").json
+    assert facts["private"] is False
+    assert {row["noises"] for row in facts["rows"]} == {1, 142}
+    assert all(0 <= row["coverage"] <= 1 and row["error"] > 0 for row in facts["rows"] if "anywhere" not in row["kind"])
+    assert "How often the 95 % interval held the truth" in (tmp_path / "published-maps.md").read_text()
+    assert fedgroup("experiment", "published-maps", "--quick", "--data", tmp_path, "--out", tmp_path).code == 2

@@ -53,7 +53,7 @@ def test_a_publication_is_within_its_charge_and_the_audit_is_sharp() -> None:
 
 def test_the_audit_sees_a_round_with_too_little_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bug is planted: the cells get noise for four times their share."""
-    whole = vars(Publication)["next_question"].fget
+    whole: Any = vars(Publication)["next_question"].fget
 
     def careless(going: Publication) -> Any:
         question = whole(going)

@@ -76,7 +76,7 @@ def run_here(
 def test_the_readmes_plans_pay_off_with_what_the_readme_spends(run_here: Callable[[str], tuple[int, str, str]]) -> None:
     # 25 cells and a cohort for each 50 of the rest: whatever the noise, there are few groups
     names: dict[str, Any] = {}
-    exec(compile(blocks(ROOT / "README.md", "python")[0], "README.md", "exec"), names)
+    exec(compile(blocks(ROOT / "README.md", "python")[1], "README.md", "exec"), names)
     assert names["plan"].pays_off_above < names["plan"].epsilon + names["answer"].epsilon <= names["federation"].spent
     lines = shell_lines(ROOT / "README.md")
     (budget,) = (float(line.split("--budget ")[1]) for line in lines if "--budget " in line)

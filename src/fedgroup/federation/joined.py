@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any, Self, Unpack
 
 from fedgroup.data.plans import Plan
@@ -123,9 +124,17 @@ class Federation:
             private=self.private,
             raising=raise_budget,
         )
-        self._evaluator = Evaluator(records, self.public_map, self.protection, ledger=self.ledger)
-        self._publisher = Publisher(
-            records,
+        self._closed = False
+        set_terms(opened, cap, counted, agreed=raise_budget)
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(self._records, self.public_map, self.protection, ledger=self.ledger)
+
+    @cached_property
+    def _publisher(self) -> Publisher:
+        return Publisher(
+            self._records,
             self.public_map,
             self.protection,
             owners=self._owners,
@@ -135,8 +144,6 @@ class Federation:
             private=self.private,
             name_question=self._key,
         )
-        self._closed = False
-        set_terms(opened, cap, counted, agreed=raise_budget)
 
     def __enter__(self) -> Self:
         return self
@@ -251,8 +258,7 @@ class Federation:
     ) -> Answer:
         """Return how many records lie in a range: one of ours, or a polygon of shapely, GeoJSON or GeoPandas.
 
-        `epsilon` always asks; `from_map` reads the published map, for nothing; with `error`, how far off the answer may
-        be in 95 %, what the map does not know so well is asked.
+        `epsilon` always asks, `from_map` reads the published map, `error` asks what the map does not know so well.
         """
         return self.ask("count", asked, epsilon=epsilon, from_map=from_map, **details)
 
@@ -263,10 +269,7 @@ class Federation:
     def map(
         self, *, kind: str = "count", epsilon: float | Epsilon | None = None, **details: Unpack[MapDetails]
     ) -> PrivateMap:
-        """Return counts, people, sums or means of many bins at once; one epsilon pays for the whole map.
-
-        A record is in one bin at most, so bins compose in parallel. `MapDetails` lists all that can be said.
-        """
+        """Return counts, people, sums or means of many bins at once, for one epsilon: see `MapDetails`."""
         started = time.perf_counter()
         query, how, said = self._map_understood(kind, epsilon, details)
         exact, evaluate = how.name == "exact", said.get("evaluate", False)
@@ -283,10 +286,7 @@ class Federation:
     def publish(
         self, *, kind: str = "count", epsilon: float | Epsilon | None = None, **details: Unpack[PublishDetails]
     ) -> PublishedMap:
-        """Return a map that answers any range for nothing from then on; it costs `epsilon` once.
-
-        `records` is a public guess of how many there are. Without a method it is the one of the smallest error.
-        """
+        """Return a map that answers any range for nothing from then on; it costs `epsilon` once: `PublishDetails`."""
         started = time.perf_counter()
         self._require_open()
         planned = self._publisher.planned(kind, epsilon, details)
@@ -380,10 +380,8 @@ class Federation:
     def expect(
         self, kind: str, asked: Any, *, epsilon: float | Epsilon | None = None, **details: Unpack[Details]
     ) -> Expectation:
-        """Return how far off the answer is to be expected, and what it would cost; nothing is spent.
-
-        It does not look for a stored answer: whether there is one tells whether the data changed since.
-        """
+        """Return how far off the answer is to be expected, and what it would cost; nothing is spent."""
+        # it does not look for a stored answer: whether there is one tells whether the data changed since
         return self._expectation(*self._understood(kind, asked, epsilon, details))
 
     def _expectation(self, query: RangeQuery, how: ChosenMethod, details: Details) -> Expectation:

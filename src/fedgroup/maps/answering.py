@@ -74,8 +74,8 @@ class Atlas:
 
     def unbiased(self, weights: Weights) -> float:
         """Return the weighted sum as least squares have it: free of bias, with cells that may be negative."""
-        more = float((weights.part * (self._least_squares - self.made.cells)[weights.cells]).sum())
-        return self.value(weights) + more
+        moved = self._least_squares[weights.cells] - self.made.cells[weights.cells]
+        return self.value(weights) + float(weights.part @ moved)
 
     def noise(self, weights: Weights) -> Spread:
         """Return the variance of what noise adds to a weighted sum, exactly as least squares leave it."""
@@ -155,14 +155,14 @@ class Atlas:
     def _of_blocks(self, weights: Weights) -> tuple[Floats, Floats]:
         """Return the variances of a weighted sum of blocks, and of coarse cells, which know their sums better."""
         coarse, together = self.coarse
-        touched, at = np.unique(coarse[weights.blocks], return_inverse=True)
+        at = coarse[weights.blocks]
         variance = self.made.block_variance[weights.blocks]
-        mixed = np.bincount(at, variance * weights.share, minlength=len(touched))
-        top = mixed / together[touched]
+        mixed = np.bincount(at, variance * weights.share, minlength=len(together))
+        top = mixed / together
         own = variance * (weights.share - top[at]) ** 2
         # blocks that are not met have a share of 0, and the rest of the variance
-        rest = np.maximum(together[touched] - np.bincount(at, variance, minlength=len(touched)), 0) * top**2
-        return own, np.concatenate([rest, self.made.coarse_variance[touched] * top**2])
+        rest = np.maximum(together - np.bincount(at, variance, minlength=len(together)), 0) * top**2
+        return own, np.concatenate([rest, self.made.coarse_variance * top**2])
 
 
 def _spread(*variances: Floats) -> Spread:

@@ -84,11 +84,17 @@ def _radii(circle: Circle, public_map: PublicMap) -> tuple[float, float]:
 def _of_circle(circle: Circle, public_map: PublicMap, boxes: Boxes) -> Floats:
     """Return areas of the parts of a circle: as a unit disc, by what lies south-west of the corners of each box."""
     across, up = _radii(circle, public_map)
-    west, east = (np.clip((side - circle.x) / across, -1, 1) for side in (boxes.west, boxes.east))
-    south, north = (np.clip((side - circle.y) / up, -1, 1) for side in (boxes.south, boxes.north))
+    west, east = ((side - circle.x) / across for side in (boxes.west, boxes.east))
+    south, north = ((side - circle.y) / up for side in (boxes.south, boxes.north))
+    # most boxes lie wholly inside or outside, which is seen at once
+    far = np.maximum(-west, east) ** 2 + np.maximum(-south, north) ** 2
+    beside = np.maximum(np.maximum(west, -east), 0) ** 2 + np.maximum(np.maximum(south, -north), 0) ** 2
+    area: Floats = np.where(far <= 1, (east - west) * (north - south), 0.0)
+    cut = np.flatnonzero((far > 1) & (beside < 1))
+    west, east, south, north = (np.clip(side[cut], -1, 1) for side in (west, east, south, north))
     part = _south_west(east, north) - _south_west(west, north) - _south_west(east, south) + _south_west(west, south)
-    area: Floats = np.maximum(part, 0) * (across * up)
-    return area
+    area[cut] = np.maximum(part, 0)
+    return area * (across * up)
 
 
 def _south_west(x: Floats, y: Floats) -> Floats:
