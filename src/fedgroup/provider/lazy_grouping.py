@@ -212,7 +212,8 @@ class _Asked:
         vain, it has to be likelier, and half as many owners ask ahead; else twice as many.
         """
         asked, needed = self._learnt.asked.tolist()
-        in_vain = asked - needed > self._extra * needed
+        # with a cap, comparisons came before that placing owners in order would not have asked for
+        in_vain = not self.is_capped and asked - needed > self._extra * needed
         doubt = 1 - 1 / (1 + self._extra)
         self._chance_needed = 1 - doubt * (_NEARLY if in_vain else 1)
         self._ahead = max(1, self._ahead // 2) if in_vain else min(self._owners, 2 * self._ahead)
