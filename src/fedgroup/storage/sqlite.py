@@ -203,8 +203,7 @@ class SQLiteLedger(SQLiteFile):
         before = self._spending_by_name(connection, standing) if by_name else standing.spending
         added = settle(due, cap=standing.cap, before=before)
         at = self.now()
-        for charge in due:
-            connection.execute(_NEW_ENTRY, _row(charge, at, standing.epoch))
+        connection.executemany(_NEW_ENTRY, (_row(charge, at, standing.epoch) for charge in due))
         connection.execute(_MORE_BY_ALL, (standing.epoch, added.for_all))
         if added.for_some:
             rows = ((standing.epoch, owner, nano) for owner, nano in added.for_some.items())
