@@ -23,7 +23,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput, LedgerUnavailable
 from fedgroup.privacy.budget import Charge, Spending, settle
 from fedgroup.storage.marks import Mark, Unmarked
-from fedgroup.storage.sqlite import STANDING, SQLiteLedger, Standing
+from fedgroup.storage.sqlite import SQLiteLedger, Standing
 
 _ROUNDS = """
 CREATE TABLE IF NOT EXISTS rounds (
@@ -55,9 +55,7 @@ _DROPPED_EACH = 64
 """How many rounds are begun until old replies are looked for again; of those, four times as many are dropped."""
 _HOUR = len("2026-01-01T00")
 
-_REPLY = "(SELECT reply FROM rounds WHERE id = ?)"
-_KEPT = f"SELECT {_REPLY}"
-_REPLY_AND_STANDING = f"SELECT {_REPLY}, {STANDING}"
+_KEPT = "SELECT (SELECT reply FROM rounds WHERE id = ?)"
 
 
 class OwnerLedger(SQLiteLedger):
@@ -109,23 +107,25 @@ class OwnerLedger(SQLiteLedger):
         tells so; others may still be covered.
         """
         begun: list[tuple[bool, BudgetExhausted | None]] = []
-        now, standing = self.now(), None
+        new: dict[bytes, tuple[Charge, str]] = {}
+        now = self.now()
         with self._transaction() as connection:
+            standing = before = self._standing(connection)
             for round_id, charge, snapshot in rounds:
-                if standing is None:
-                    kept, *columns = connection.execute(_REPLY_AND_STANDING, (round_id,)).fetchone()
-                    standing = Standing.of(columns)
-                else:
-                    (kept,) = connection.execute(_KEPT, (round_id,)).fetchone()
+                known = round_id in new or connection.execute(_KEPT, (round_id,)).fetchone()[0] is not None
                 try:
-                    if kept is None:
-                        added = self._write(connection, [charge], standing)
-                        row = (round_id, now, _NO_REPLY, f"{standing.epoch} {snapshot}")
-                        connection.execute("INSERT INTO rounds VALUES (?, ?, ?, ?)", row)
-                        standing = standing.after(charge, added) if charge.owners is None else None
-                    begun.append((kept is None, None))
-                except BudgetExhausted as error:  # raised before anything is written
+                    if not known:
+                        due = self._due(connection, [charge])
+                        added = settle(due, cap=standing.cap, before=standing.spending)
+                        new[round_id] = charge, f"{standing.epoch} {snapshot}"
+                        standing = standing.after(charge, added)
+                    begun.append((not known, None))
+                except BudgetExhausted as error:
                     begun.append((False, error))
+            if new:
+                self._write(connection, [charge for charge, _ in new.values()], before)
+                rows = ((name, now, _NO_REPLY, snapshot) for name, (_, snapshot) in new.items())
+                connection.executemany("INSERT INTO rounds VALUES (?, ?, ?, ?)", rows)
             self._drop_old_replies(connection, now, begun=len(rounds))
         self._seen = standing
         return begun
