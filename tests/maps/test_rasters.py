@@ -30,7 +30,7 @@ TOLD = {
 
 def squares(x: object, y: object, *, seed: int) -> Raster:
     going = simulated(x, y, epsilon=1, noises=3, seed=seed, records=8_000)
-    return raster(published_map(going, PublicMap(CITY), **TOLD))  # type: ignore[arg-type]
+    return raster(published_map(going, PublicMap(CITY), **TOLD))
 
 
 def test_squares_hold_all_that_cells_hold() -> None:
