@@ -46,6 +46,7 @@ SPECIAL: dict[tuple[str, str], st.SearchStrategy[Any]] = {
     ("WireRange", "polygons"): st.just([]),
     ("WireRange", "names"): st.just([]),
     ("WireRange", "parts_of"): st.just([]),
+    ("WireRange", "depths"): st.just(b""),
     ("WireQuery", "by"): st.none(),
     ("WireQuery", "values"): st.just([]),
 }
