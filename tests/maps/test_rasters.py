@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from published_maps import CITY, federation, places, simulated
@@ -10,27 +12,13 @@ from fedgroup.maps.published import published_map
 from fedgroup.maps.rasters import Raster, raster
 from fedgroup.space import PublicMap
 
-TOLD = {
-    "method": {
-        "method": "mpc",
-        "in_group": "masked",
-        "trust": "",
-        "groups": 1,
-        "noises": 3.0,
-        "owners": 1,
-        "delta": 0.0,
-    },
-    "charged": 1.0,
-    "notes": (),
-    "heard": 1,
-    "missing": 0,
-    "private": False,
-}
+HOW = {"method": "mpc", "in_group": "masked", "trust": "", "groups": 1, "noises": 3.0, "owners": 1, "delta": 0.0}
+TOLD: dict[str, Any] = {"charged": 1.0, "notes": (), "heard": 1, "missing": 0, "private": False}
 
 
 def squares(x: object, y: object, *, seed: int) -> Raster:
     going = simulated(x, y, epsilon=1, noises=3, seed=seed, records=8_000)
-    return raster(published_map(going, PublicMap(CITY), **TOLD))
+    return raster(published_map(going, PublicMap(CITY), method=HOW, **TOLD))
 
 
 def test_squares_hold_all_that_cells_hold() -> None:

@@ -122,11 +122,9 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "index": index.index,
         "group": group.group,
         **{name: query.command(kind) for name, kind in KINDS.items()},
-        "map": maps.map_,
-        "publish": publish.publish,
-        "read": publish.read,
         "ledger": ledger.ledger,
     },
+    "Maps": {"map": maps.map_, "publish": publish.publish, "read": publish.read},
     _LIVE: {"up": live.up, "regroup": regroup.regroup},
     _PARTY: {
         "init": live.init,
