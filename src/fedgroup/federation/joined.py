@@ -25,8 +25,8 @@ from fedgroup.federation.opening import (
     set_terms,
     unpacked,
 )
-from fedgroup.federation.planning import Folder, Planner, owner_limits_of
-from fedgroup.federation.price import charges_of, expectation_of, notes_of
+from fedgroup.federation.planning import Folder, GroupingSaid, Planner, settings_said
+from fedgroup.federation.price import charges_of, expectation_of, notes_of, priced
 from fedgroup.federation.publishing import PublishDetails, Publisher, require_one_price
 from fedgroup.federation.questions import Details, MapDetails, checked, range_query, require_evaluation, require_ranges
 from fedgroup.maps.planning import MapPlan
@@ -41,9 +41,8 @@ from fedgroup.privacy.accounting import Accounting
 from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
-from fedgroup.provider.lazy_grouping import EXTRA, Report
+from fedgroup.provider.lazy_grouping import Report
 from fedgroup.provider.role import Provider
-from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.answers import Answer, Expectation, again, answer_facts
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.said import naming_notes, places_said, some_price
@@ -52,7 +51,7 @@ from fedgroup.rho import Rho
 from fedgroup.space import Box, Grid
 from fedgroup.space.shapes import as_range, as_ranges
 from fedgroup.user import role as user
-from fedgroup.user.pricing import Noises, cheapest, error_said, price_facts
+from fedgroup.user.pricing import price_facts
 
 
 class Federation:
@@ -196,24 +195,10 @@ class Federation:
         epsilon: float | Epsilon | None = None,
         rho: float | Rho | None = None,
         grid: tuple[int, int] | Grid = (10, 10),
-        threshold: float = 0.5,
-        graph: str = "topcell",
-        estimate: str = "thresholded",
-        algorithm: str | None = None,
-        max_group_size: int | None = None,
-        owner_limits: Mapping[Any, int] | None = None,
-        false_cells: float = 0.1,
-        misplaced: float = 0.02,
-        leftovers: str = "alone",
-        cohort_size: int = 50,
-        lower: float | None = None,
-        upper: float | None = None,
-        comparisons: int | None = None,
-        extra_comparisons: float = EXTRA,
-        device: str = "cpu",
         executor: Executor | None = None,
         shared: Folder | None = None,
         progress: Report | None = None,
+        **said: Unpack[GroupingSaid],
     ) -> Plan:
         """Return a plan that puts similar owners into groups; an executor's workers find who is similar, in `shared`.
 
@@ -222,22 +207,7 @@ class Federation:
         a plan's guarantee says what it is worth. While owners are compared, `progress` is called with how far that is.
         """
         self._require_open()
-        settings = GroupingSettings(
-            graph=graph,
-            estimate=estimate,
-            algorithm=algorithm,
-            threshold=threshold,
-            false_cells=false_cells,
-            misplaced=misplaced,
-            limits=owner_limits_of(self._records.owners, max_group_size, owner_limits),
-            leftovers=leftovers,
-            cohort_size=cohort_size,
-            lower=lower,
-            upper=upper,
-            comparisons=comparisons,
-            extra_comparisons=extra_comparisons,
-            device=device,
-        )
+        settings = settings_said(said, self._records.owners)
         price = epsilon if rho is None else some_price(epsilon, rho)
         return self._planner.plan(settings, grid, price, executor=executor, shared=shared, progress=progress)
 
@@ -414,13 +384,7 @@ class Federation:
     def _priced(self, query: RangeQuery, how: ChosenMethod, details: Details) -> RangeQuery:
         """Return a question with its price; one that can be counted, about records that are here."""
         self._require_uncut(query)
-        accounting, error = self.ledger.accounting, details.get("error")
-        if error is not None and how.name != "exact":
-            noises = Noises(how.noises, how.shared)
-            limits: dict[str, Any] = {"protection": self.protection, "accounting": accounting, "cap": self.ledger.cap}
-            query = cheapest(query, error_said(error), noises, **limits)
-        accounting.units_of(query.epsilon, query.rho)
-        return query
+        return priced(query, how, details.get("error"), ledger=self.ledger, protection=self.protection)
 
     def _require_uncut(self, query: RangeQuery) -> None:
         """Refuse people where records were left out before: an owner may be where its first records are not."""

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.lazy_grouping import Report
 from fedgroup.provider.role import Join, Provider
 from fedgroup.provider.settings import GroupingSettings, require_blocks
-from fedgroup.questions.said import some_epsilon
+from fedgroup.questions.said import require_known, some_epsilon
 from fedgroup.space import Grid, PublicMap
 
 
@@ -229,6 +229,38 @@ def _cells(grid: Any) -> tuple[Any, Any]:
     if not (isinstance(grid, tuple | list) and len(grid) == 2):
         raise InvalidInput(f"a grid is its columns and rows, such as (10, 10), or a Grid, got {written(grid)}")
     return grid[0], grid[1]
+
+
+class GroupingSaid(TypedDict, total=False):
+    """All that can be said about a plan besides its grid and its price; `GroupingSettings` tells what is usual.
+
+    max_group_size   how many owners a group has at most
+    owner_limits     the same by owner, for those that want smaller groups
+    """
+
+    threshold: float
+    graph: str
+    estimate: str
+    algorithm: str | None
+    max_group_size: int | None
+    owner_limits: Mapping[Any, int] | None
+    false_cells: float
+    misplaced: float
+    leftovers: str
+    cohort_size: int
+    lower: float | None
+    upper: float | None
+    comparisons: int | None
+    extra_comparisons: float
+    device: str
+
+
+def settings_said(said: GroupingSaid, owners: OwnerIds) -> GroupingSettings:
+    """Return how owners are to be grouped, or say what is wrong with it."""
+    require_known(said, GroupingSaid, what="a plan")
+    limits = owner_limits_of(owners, said.get("max_group_size"), said.get("owner_limits"))
+    others: Any = {name: value for name, value in said.items() if name not in ("max_group_size", "owner_limits")}
+    return GroupingSettings(**others, limits=limits)
 
 
 def owner_limits_of(owners: OwnerIds, largest: int | None, personal: Mapping[Any, int] | None) -> Limits | None:

@@ -20,6 +20,7 @@ from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.words import question
 from fedgroup.user import role as user
 from fedgroup.user.notes import reading_notes
+from fedgroup.user.pricing import Noises, cheapest, error_said
 
 NO_MASKS = "masks were left out: in one process owners share memory, they cancel, and so many would take minutes"
 SIMULATED = "pair secrets were simulated: in one process owners share memory, and so many agreements would take minutes"
@@ -44,6 +45,17 @@ def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: 
         protection=str(protection),
     )
     return [setup, asked]
+
+
+def priced(query: RangeQuery, how: ChosenMethod, error: Any, *, ledger: Ledger, protection: Protection) -> RangeQuery:
+    """Return a question with its price: what was said, or the least for which it is off by at most `error`."""
+    accounting = ledger.accounting
+    if error is not None and how.name != "exact":
+        noises = Noises(how.noises, how.shared)
+        limits: dict[str, Any] = {"protection": protection, "accounting": accounting, "cap": ledger.cap}
+        query = cheapest(query, error_said(error), noises, **limits)
+    accounting.units_of(query.epsilon, query.rho)  # refused where it cannot be counted
+    return query
 
 
 def notes_of(query: RangeQuery, how: ChosenMethod, *, records: Records, protection: Protection) -> tuple[str, ...]:
