@@ -192,9 +192,9 @@ def up(
         )
     told = lambda facts: _up(facts, as_json=json)
     browse, examples = _browse if open_ else None, example_city()
-    pages: dict[str, Any] = {"browse": browse, "examples": examples, "outlines": outlines}
-    price: dict[str, Any] = {"epsilon": epsilon, "map_epsilon": None if no_map else map_epsilon}
-    asyncio.run(run_trial(trial, http_port=port, **price, told=told, **pages))
+    of_map = None if no_map else map_epsilon
+    shown: dict[str, Any] = {"told": told, "browse": browse, "examples": examples, "outlines": outlines}
+    asyncio.run(run_trial(trial, http_port=port, epsilon=epsilon, map_epsilon=of_map, **shown))
     talk.print("stopped")
 
 
