@@ -66,6 +66,7 @@ def test_a_parquet_file_has_them_as_key_values(tmp_path: Path) -> None:
     assert {name: told[name.encode()].decode() for name in NAMES} == about_in_texts(found)
 
 
+@pytest.mark.filterwarnings("ignore:GeoJSON is in degrees")
 @pytest.mark.parametrize("ending", ["geojson", "csv"])
 def test_json_has_them_beside_all_else(ending: str, tmp_path: Path) -> None:
     found, path = made(), tmp_path / f"m.{ending}"

@@ -147,6 +147,7 @@ def test_hot_spots_are_the_densest_cells_that_are_shown(made: PublishedMap) -> N
     assert top[0].density == pytest.approx(made.density[made.shown].max())
 
 
+@pytest.mark.filterwarnings("ignore:GeoJSON is in degrees")
 @pytest.mark.parametrize("ending", ["gpkg", "parquet", "geojson", "csv"])
 def test_a_saved_map_answers_as_before(made: PublishedMap, tmp_path: Path, ending: str) -> None:
     made.save(tmp_path / f"map.{ending}")
@@ -157,6 +158,7 @@ def test_a_saved_map_answers_as_before(made: PublishedMap, tmp_path: Path, endin
     assert (again.epsilon, again.trust, again.protection) == (made.epsilon, made.trust, made.protection)
 
 
+@pytest.mark.filterwarnings("ignore:GeoJSON is in degrees")
 def test_a_file_whose_cells_were_touched_is_refused(made: PublishedMap, tmp_path: Path) -> None:
     made.save(tmp_path / "map.geojson")
     told = json.loads((tmp_path / "map.geojson").read_text())
