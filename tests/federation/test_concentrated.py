@@ -83,6 +83,7 @@ def test_groups_of_a_plan_answer_maps_for_a_rho(in_group: str) -> None:
     assert (made.rho, made.kind) == (0.5, "count")
 
 
+@pytest.mark.filterwarnings("ignore:GeoJSON is in degrees")
 @pytest.mark.parametrize("ending", ["gpkg", "parquet", "geojson", "csv"])
 def test_a_map_for_a_rho_is_read_back_with_its_price(ending: str, tmp_path: Path) -> None:
     made = opened().map(grid=(3, 3), rho=1e-3, method="mpc")
