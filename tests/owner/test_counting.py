@@ -103,6 +103,13 @@ def test_the_cut_keeps_each_owners_first_records_inside_the_domain(rows: list[Ro
     assert kept.owners.tolist() == list(OWNERS)
 
 
+def test_the_cut_keeps_each_subjects_first_records_whatever_others_of_its_owner_have() -> None:
+    cars = Records(owner=[1] * 6, x=[1, 2, 3, 4, 5, 6], y=[1] * 6, subject=["a", "b", "a", "a", "b", "a"])
+    assert contributing(cars, MAP, most=2, unit="subject").x.tolist() == [1, 2, 3, 5]
+    alone = Records(owner=[1] * 4, x=[1, 3, 4, 6], y=[1] * 4, subject=["a"] * 4)
+    assert contributing(alone, MAP, most=2, unit="subject").x.tolist() == [1, 3]
+
+
 @given(ROWS, st.integers(1, 5))
 def test_an_owner_that_leaves_changes_no_other_owners_records(rows: list[Row], most: int) -> None:
     before = contributing(table(rows), MAP, most=most)
