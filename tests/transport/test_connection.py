@@ -129,7 +129,7 @@ def test_a_node_that_lets_nobody_in_is_passed_over_the_next_time(federation: Fed
 def test_a_broker_of_another_name_is_told_nothing(federation: Federation) -> None:
     heard: list[bytes] = []
 
-    async def curious(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:  # noqa: ARG001
+    async def curious(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         heard.append(await reader.read(100))
 
     async def journey() -> None:
