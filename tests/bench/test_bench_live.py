@@ -21,6 +21,7 @@ def test_the_bench_tells_questions_beside_echoes() -> None:
         for method in ("dp", "masked cohorts")
     ]
     assert all(min(row["ours_s"], row["reference_s"], row["kept_echo_s"]) > 0 for row in rows)
+    assert all("by aiomqtt" in row["reference"] for row in rows)
     assert [row["messages"] for row in rows] == [12, 24, 12, 24]
     assert load["case"] == "3 users x 6 owners, 1 s, mosquitto broker"
     assert min(load["questions_a_second"], load["echoes_a_second"]) > 0

@@ -25,8 +25,8 @@ MOST_BACKLOG = 64 << 20
 MOST_GREETING = 4_096
 """Bytes of a client's first packet: its name, and a will that says that it is gone."""
 
-LONGEST_SILENCE_S = 60.0
-"""How long a client may say nothing, whatever it asked for."""
+LONGEST_SILENCE_S = 90.0
+"""How long a client may say nothing, whatever it asked for: one and a half times what usual clients ask for."""
 
 _NOTHING = Access((), ())
 _FIRST = frozenset((packets.GREETING,))

@@ -22,6 +22,8 @@ from fedgroup.transport.topics import PROVIDER, Topics
 _HOST = "127.0.0.1"
 _PATIENCE_S = 120.0
 _CALL_AGAIN_S = 0.5
+_CONNECT_S = 20.0
+"""A client whose connection is lost before it was let in notices nothing until this time is over."""
 _WARM = 2
 _TOPICS = Topics(FEDERATION)
 
@@ -60,7 +62,7 @@ def time_echoes(trial: TrialCity, port: int, owners: Sequence[str], size: int, r
 async def _time_echoes(config: ProviderConfig, trial: TrialCity, owners: list[str], size: int, repeats: int) -> float:
     identity, trust = Identity.load(trial.folder / PROVIDER), Trust.load(trial.folder / "authority")
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(_client(identity, trust, config.broker.port))
+        client = await _connected(identity, trust, config.broker.port, stack)
         await client.subscribe(_TOPICS.say("+"))
         caller = _Caller(client)
         listening = asyncio.create_task(caller.listen())
@@ -69,6 +71,17 @@ async def _time_echoes(config: ProviderConfig, trial: TrialCity, owners: list[st
             await caller.until_all_answer(owners)
             times = [await caller.seconds(owners, bytes(size)) for _ in range(_WARM + repeats)]
         return statistics.median(times[_WARM:])
+
+
+async def _connected(identity: Identity, trust: Trust, port: int, stack: AsyncExitStack) -> Any:
+    """Return a client that is connected while the context lasts; the broker may come later."""
+    import aiomqtt
+
+    async with asyncio.timeout(_PATIENCE_S):
+        while True:
+            with suppress(aiomqtt.MqttError):
+                return await stack.enter_async_context(_client(identity, trust, port))
+            await asyncio.sleep(_CALL_AGAIN_S)
 
 
 class _Caller:
@@ -86,21 +99,30 @@ class _Caller:
                 self._all_in.set()
 
     async def until_all_answer(self, owners: Sequence[str]) -> None:
-        """Call again and again those that have not answered: some are not connected yet."""
-        silent = list(owners)
+        """Call again and again those that have not answered: some are not connected yet.
+
+        Only the wait for answers ends, never a call: aiomqtt waits inside it, and a wait that was about to end swallows
+        the word to end (CPython 3.11), so that nobody would call again. Each time answers are waited for twice as long:
+        called again before they could answer, a thousand clients would have ever more calls to answer.
+        """
+        silent, wait_s = list(owners), _CALL_AGAIN_S
         while silent:
+            await self._call(silent, b"hello")
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.seconds(silent, b"hello"), _CALL_AGAIN_S)
-            silent = [owner for owner in silent if _TOPICS.say(owner) in self._missing]
+                await asyncio.wait_for(self._all_in.wait(), wait_s)
+            silent, wait_s = [owner for owner in silent if _TOPICS.say(owner) in self._missing], 2 * wait_s
 
     async def seconds(self, owners: Sequence[str], payload: bytes) -> float:
         began = time.perf_counter()
+        await self._call(owners, payload)
+        await self._all_in.wait()
+        return time.perf_counter() - began
+
+    async def _call(self, owners: Sequence[str], payload: bytes) -> None:
         self._missing = {_TOPICS.say(owner) for owner in owners}
         self._all_in.clear()
         for owner in owners:
             await self._client.publish(_TOPICS.ask(owner), payload)
-        await self._all_in.wait()
-        return time.perf_counter() - began
 
 
 def _client(identity: Identity, trust: Trust, port: int) -> Any:
@@ -112,5 +134,5 @@ def _client(identity: Identity, trust: Trust, port: int) -> Any:
         identifier=identity.name,
         tls_context=identity.client_context(trust),
         protocol=aiomqtt.ProtocolVersion.V311,
-        timeout=_PATIENCE_S,
+        timeout=_CONNECT_S,
     )
