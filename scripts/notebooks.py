@@ -27,6 +27,7 @@ DPI = 80
 def executed(notebook: dict[str, Any]) -> dict[str, Any]:
     """Return a notebook with the outputs of its cells; it runs in the folder that this process is in."""
     mpl.use("Agg")
+    plt.close("all")  # of whatever drew before in this process
     names: dict[str, Any] = {}
     numbers = iter(range(1, len(notebook["cells"]) + 1))
     cells = [_ran(cell, names, next(numbers)) if cell["cell_type"] == "code" else cell for cell in notebook["cells"]]

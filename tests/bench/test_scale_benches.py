@@ -18,7 +18,7 @@ FIELDS = {"case", "ours_s", "reference", "reference_s", "ratio", "peak_mb"}
         ("comparing", 4),
         ("graph", 2),
         ("query", 5),
-        ("map", 4),
+        ("map", 6),
         ("setup", 2),
         ("growth", 4),
     ],

@@ -132,7 +132,7 @@ def test_leftovers_form_masked_cohorts(fedgroup, city, tmp_path):
     [
         ("--graph", "noisy", "--lower", 0.1), ("--graph", "hybrid", "--lower", 0.9),
         ("--graph", "hybrid", "--upper", 2), ("--graph", "hybrid", "--comparisons", -1),
-        ("--graph", "hybrid", "--algorithm", "dsatur"),
+        ("--graph", "hybrid", "--algorithm", "dsatur", "--comparisons", 5),
         ("--leftovers", "cohort", "--cohort-size", 1),
     ],
 )  # fmt: skip

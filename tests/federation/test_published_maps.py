@@ -73,7 +73,7 @@ def test_answers_are_read_from_the_map_when_asked_to() -> None:
     made = joined.publish(epsilon=1, records=8_000)
     assert joined.count(MIDDLE, from_map=True).value == made.count(MIDDLE).value
     assert joined.spent == 1
-    with pytest.raises(InvalidQuery, match="one of epsilon"):
+    with pytest.raises(InvalidQuery, match="one price"):
         joined.count(MIDDLE, from_map=True, epsilon=1)
 
 

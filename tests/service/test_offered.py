@@ -103,7 +103,7 @@ def test_a_body_that_does_not_say_it_is_json_is_told_the_header(header: dict[str
             assert reply.status_code == 422
             assert "Content-Type: application/json" in reply.json()["detail"]
             assert "dictionary" not in reply.text
-            wrong = await ann.post("/v1/queries", json={"kind": "count"})
-            assert wrong.json()["errors"][0]["where"] == "body.epsilon"
+            wrong = await ann.post("/v1/queries", json={"epsilon": 0.1})
+            assert wrong.json()["errors"][0]["where"] == "body.kind"
 
     run(story())

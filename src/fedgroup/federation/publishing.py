@@ -251,7 +251,7 @@ def require_one_price(epsilon: float | Epsilon | None, details: Details, *, from
     """Refuse a question that says twice what it may cost."""
     said = (epsilon, details.get("rho"), details.get("error"), from_map or None)
     if sum(each is not None for each in said) > 1:
-        raise InvalidQuery("say one of epsilon or rho (they always ask), error, or from_map")
+        raise InvalidQuery("say one price: epsilon or rho (they always ask), error, or from_map")
 
 
 def sharp_enough(free: FreeAnswer, error: float) -> bool:
