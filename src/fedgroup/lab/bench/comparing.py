@@ -7,6 +7,7 @@ check-ins are taken from the folder in FEDGROUP_DATA where it is set, else a syn
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -74,15 +75,15 @@ def _hybrid(scene: Scene, owners: int) -> Row:
     decide(np.zeros(2_000, dtype=np.int64), np.ones(2_000, dtype=np.int64))  # opens sessions and loads every loop
     found, taken = _timed(lambda: group_lazily(doubts, decide))
     said = outcomes(exact, threshold=THRESHOLD)
-    strict = group_lazily(doubts, lambda first, second: said[first, second], extra=0)
-    if not np.array_equal(found.labels, strict.labels):
-        raise RuntimeError("groups in waves are not those of one comparison after the other")
+    eager = group_lazily(doubts, lambda first, second: said[first, second], extra=math.inf)
+    if not np.array_equal(found.labels, eager.labels):
+        raise RuntimeError("groups in waves are not those of comparing every pair in doubt")
     more = _rates(found.comparisons, found.waves, taken) | {
-        "needed": strict.comparisons,
-        "extra": found.comparisons / max(1, strict.comparisons) - 1,
+        "needed": found.needed,
+        "extra": found.comparisons / max(1, found.needed) - 1,
         "groups": int(found.labels.max()) + 1,
     }
-    return _row(f"hybrid, {scene.name}, {len(exact):,} owners", taken, strict.comparisons * _alone(decide), more)
+    return _row(f"hybrid, {scene.name}, {len(exact):,} owners", taken, found.needed * _alone(decide), more)
 
 
 def _all_pairs(scene: Scene, owners: int) -> Row:
