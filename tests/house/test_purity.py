@@ -37,8 +37,8 @@ ENTROPY = {
     "storage/provider_state.py": "users' tokens, names of questions",
     "live/asking.py": "ids of rounds",
     "lab/bench/live_load.py": "names of echoes",
-    "live/forming.py": "names of plans, the order of cohorts",
-    "live/comparing.py": "ids of sessions, and of their steps",
+    "live/comparing.py": "ids of sessions and steps",
+    "live/forming.py": "ids of rounds, names of plans, the order of cohorts",
     "live/provider.py": "names of mended groups",
     "live/question.py": "ids of checks",
 }
