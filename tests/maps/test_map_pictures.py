@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from some_maps import SAID, federation, some_map
 
 import fedgroup as fg
-from fedgroup.maps.pictures import save_picture, seen
+from fedgroup.maps.pictures import Seen, save_picture, seen
 
 mpl.use("Agg")
 
@@ -47,6 +47,13 @@ def test_what_noise_alone_may_explain_is_unsure() -> None:
     assert seen(empty.map(grid=(30, 30), epsilon=1)).unsure.all()
     crowd = federation(evaluation=True).map(grid=(2, 2), method="exact")
     assert (seen(crowd).unsure == (crowd.values == 0)).all()
+
+
+@pytest.mark.parametrize(("signed", "sure"), [(False, [False, False, True]), (True, [True, False, True])])
+def test_noise_alone_explains_every_count_below_0(signed: bool, sure: list[bool]) -> None:
+    values = np.array([-100, 5, 100])
+    shown = Seen(values, values - 10, values + 10, 10, 20, signed=signed)
+    assert (~shown.unsure).tolist() == sure
 
 
 def test_means_are_not_added_up() -> None:

@@ -50,7 +50,8 @@ def test_the_keyboard_alone_signs_in_draws_and_sharpens(here, opened):
     name, token = here.new_user()
     page = opened()
     page.goto(here.url)
-    page.keyboard.type(token)  # the field has the focus
+    expect(page.get_by_label("Your token")).to_be_focused()
+    page.keyboard.type(token)
     page.keyboard.press("Enter")
     ready(page)
     press_until(page, lambda: page.locator(".fg-map").evaluate("it => it === document.activeElement"))

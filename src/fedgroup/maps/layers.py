@@ -162,7 +162,7 @@ class Layer:
 def told_apart(made: PrivateMap) -> Array:
     """Tell for every bin whether its value is more than noise makes of an empty one, in the whole map."""
     half = made.half_width_all
-    sure: Array = ~Seen(made.values, made.low, made.high, half, half).unsure
+    sure: Array = ~Seen(made.values, made.low, made.high, half, half, signed=made.signed).unsure
     return sure
 
 

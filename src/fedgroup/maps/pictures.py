@@ -57,7 +57,8 @@ class Seen:
     """What a picture shows: a value and an interval for every place.
 
     `half` is how far noise moves one of them, `half_all` how far it moves any of them, each in 95 %; None for means.
-    `sure` tells, where it is known otherwise, which of them noise alone does not explain.
+    `sure` tells, where it is known otherwise, which of them noise alone does not explain. It explains all that are
+    below 0, unless they are `signed`.
     """
 
     values: Array
@@ -66,6 +67,7 @@ class Seen:
     half: float | None
     half_all: float | None
     sure: Array | None = None
+    signed: bool = False
 
     @property
     def unsure(self) -> Array:
@@ -73,7 +75,7 @@ class Seen:
         if self.sure is not None:
             hidden: Array = ~self.sure
             return hidden
-        far = np.maximum(self.low, -self.high) > 0
+        far = (np.maximum(self.low, -self.high) if self.signed else self.low) > 0
         if self.half is not None and self.half_all is not None:
             far &= np.abs(self.values) > self.half_all
         unsure: Array = np.isnan(self.values.astype(float)) | ~far
@@ -81,7 +83,7 @@ class Seen:
 
     def keep(self, rows: Array) -> Seen:
         sure = None if self.sure is None else self.sure[rows]
-        return Seen(self.values[rows], self.low[rows], self.high[rows], self.half, self.half_all, sure)
+        return Seen(self.values[rows], self.low[rows], self.high[rows], self.half, self.half_all, sure, self.signed)
 
 
 def seen(made: PrivateMap, *, step: int | None = None, category: Value | None = None) -> Seen:
@@ -97,10 +99,10 @@ def seen(made: PrivateMap, *, step: int | None = None, category: Value | None = 
     if count > 1:
         made.require_summable()
     if made.kind == "avg":
-        return Seen(values[:, 0, 0], low[:, 0, 0], high[:, 0, 0], None, None)
+        return Seen(values[:, 0, 0], low[:, 0, 0], high[:, 0, 0], None, None, signed=made.signed)
     summed = values.sum(axis=(1, 2))
     half, half_all = (_half(made, count, made.confidence ** (1 / many)) for many in (1, made.shape[0]))
-    return Seen(summed, summed - half, summed + half, half, half_all)
+    return Seen(summed, summed - half, summed + half, half, half_all, signed=made.signed)
 
 
 def _half(made: PrivateMap, bins: int, confidence: float) -> float:
@@ -258,7 +260,7 @@ def _colours(made: PrivateMap, shown: Seen) -> tuple[Any, Any]:
 
     sure = shown.values[~shown.unsure].astype(float)
     top = float(np.abs(sure).max()) if len(sure) else 1.0
-    if made.query.measure is not None and made.query.measure.signed:
+    if made.signed:
         return colormaps["RdBu_r"], Normalize(-top, top)
     return colormaps["YlOrRd"], PowerNorm(0.5, vmin=0, vmax=top or 1.0)
 

@@ -71,6 +71,11 @@ class PrivateMap(Told):
         return self.query.bins
 
     @property
+    def signed(self) -> bool:
+        """Whether true values may be below 0."""
+        return self.query.measure is not None and self.query.measure.signed
+
+    @property
     def shape(self) -> tuple[int, int, int]:
         """How many places, steps of time and categories there are."""
         return self.query.shape

@@ -273,7 +273,7 @@ def _shown(made: PrivateMap, step: int | None, category: Value | None) -> Seen:
     if values.shape[1] * values.shape[2] > 1:
         return seen(made, step=step, category=category)
     half = made.half_width_all
-    return Seen(values[:, 0, 0], low[:, 0, 0], high[:, 0, 0], half, half)
+    return Seen(values[:, 0, 0], low[:, 0, 0], high[:, 0, 0], half, half, signed=made.signed)
 
 
 def _per(made: PrivateMap, areas: Floats, per: str | None) -> str:

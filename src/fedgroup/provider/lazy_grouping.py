@@ -250,6 +250,8 @@ class _Asked:
 def _notes(borderline: Borderline, asked: _Asked) -> tuple[str, ...]:
     if not (unsure := borderline.asked):
         return ()
+    if asked.total == unsure:
+        return (f"all {unsure:,} borderline pairs were compared",)
     compared = f"{asked.total:,} of {unsure:,} borderline pairs were compared"
     if asked.is_capped and asked.left == 0:
         return (f"{compared}; more were not allowed, so there are more groups than there would be",)
