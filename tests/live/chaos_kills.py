@@ -162,8 +162,10 @@ class Stage:
                 self.whole.set()
             await asyncio.sleep(_LOOK_S)
 
-    async def until_whole(self) -> bool:
-        """Wait until everybody is here; tell whether that came about."""
+    async def until_whole(self, *, anew: bool = False) -> bool:
+        """Wait until everybody is here, or is seen so `anew`; tell whether that came about."""
+        if anew:
+            self.whole.clear()
         try:
             await asyncio.wait_for(self.whole.wait(), PATIENCE_S)
         except TimeoutError:

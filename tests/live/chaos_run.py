@@ -23,14 +23,12 @@ from pathlib import Path
 from chaos_books import PLAN, Asked, Books, counted, wrong_in_answer, wrong_in_books
 from chaos_kills import BROKERS, Outage, Stage, blows
 from chaos_users import METHODS, Asker, NoReply, Noted
-from live_world import Nursery
+from live_world import PATIENCE_S, Nursery
 
 from fedgroup.epsilon import NANO, Epsilon
 
 SETUP = Epsilon.of(20)
 OPERATOR = "operator"
-_TRIES = 5
-"""How often a question may be short of an owner after all deaths: a machine has other things to do."""
 
 
 @dataclass(frozen=True)
@@ -209,11 +207,17 @@ async def _strike(stage: Stage, operator: Asker, noted: Noted, settings: Setting
 
 
 async def _heard_again(stage: Stage, user: Asker, noted: Noted, method: str) -> list[str]:
-    """Ask until everybody is heard; return what is wrong if that does not come about."""
-    for _ in range(_TRIES):
+    """Ask until everybody is heard; return what is wrong if that does not come about.
+
+    A provider learns late of a death where the machine is busy, and may take the dead for present: look again, then.
+    """
+    end = time.monotonic() + PATIENCE_S
+    while True:
         asked = await user.ask(method, noted.new_nano())
         if asked.answered and asked.reply["value"] == stage.world.everybody:
             return []
+        if time.monotonic() > end or not await stage.until_whole(anew=True):
+            break
     return [f"all are back, and by {method} {asked.reply.get('value', asked.reason)} is the answer"]
 
 
