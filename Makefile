@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs site screenshots results demo services test test-gpu test-qgis test-pythons test-spu chaos publication mutants bench build check clean
+.PHONY: help docs site screenshots results demo services test test-gpu test-qgis test-pythons test-spu chaos publication mutants bench build check types test-types clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -92,9 +92,14 @@ test-gpu:  ## the GPU's graph against brute force, with GPU_PYTHON's torch (with
 check: build  ## ruff, mypy (--strict in src, looser in tests), import-linter
 	$(BIN)/ruff check src tests
 	$(BIN)/ruff format --check src tests
-	$(BIN)/mypy --strict
-	$(BIN)/mypy --config-file tests/mypy.ini
+	@$(MAKE) --no-print-directory --jobs 2 types test-types
 	$(BIN)/lint-imports
+
+types:
+	$(BIN)/mypy --strict
+
+test-types:
+	$(BIN)/mypy --config-file tests/mypy.ini --cache-dir .mypy_cache/tests
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(VENV)-3.* $(SPU_VENV) build/site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -20,6 +20,7 @@ from fedgroup.messages.limits import (
 from fedgroup.questions.bins import Categories
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.remembered import remembered
 from fedgroup.rho import LARGEST, PICO, Rho
 from fedgroup.space import Box, Circle, Grid, MultiPolygon, Polygon, Rectangle
 from fedgroup.space.blocks import DEEPEST, HIGHEST, Blocks
@@ -180,11 +181,7 @@ class WireQuery:
 
     def read(self, domain: Box) -> RangeQuery:
         """Return the question itself, which checks the rest; it is read once for one domain."""
-        known: tuple[Box, RangeQuery] | None = self.__dict__.get("_known")
-        if known is None or known[0] != domain:
-            known = domain, self._read(domain)
-            self.__dict__["_known"] = known
-        return known[1]
+        return remembered(self, "read", lambda: self._read(domain), given=domain)
 
     def _read(self, domain: Box) -> RangeQuery:
         measure = None

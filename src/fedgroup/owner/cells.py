@@ -16,6 +16,7 @@ from fedgroup.messages.cells_from import CellsFrom
 from fedgroup.owner.refusals import Unknown
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
+from fedgroup.remembered import remembered
 from fedgroup.space.blocks import Blocks
 
 
@@ -23,11 +24,10 @@ def require_following(query: RangeQuery, told: CellsFrom | None, *, protection: 
     """Refuse blocks that are cut otherwise than the answers before them say; owners of one process look once."""
     if not isinstance(query.range, Blocks):
         return
-    known = query.__dict__.get("_follows")
-    if known is None or known[0] != protection:
-        known = protection, told is not None and _follow(query, query.range, told, protection)
-        query.__dict__["_follows"] = known
-    if not known[1]:
+    blocks = query.range
+    if told is None or not remembered(
+        query, "follows", lambda: _follow(query, blocks, told, protection), given=protection
+    ):
         raise Unknown("cells")
 
 

@@ -10,6 +10,7 @@ from fedgroup.privacy.concentrated import require_noise
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
+from fedgroup.remembered import remembered
 from fedgroup.space import PublicMap
 from fedgroup.space.places import require_on_map
 
@@ -20,7 +21,9 @@ class Unknown(ProtocolViolation):
 
 def require_answerable(query: RangeQuery, silo: OwnersSilo, *, public_map: PublicMap, protection: Protection) -> None:
     """Refuse a question about another place or about columns that are not there, and noise that cannot be drawn."""
-    _require_possible(query, public_map, protection)
+    remembered(
+        query, "possible", lambda: _require_possible(query, public_map, protection), given=(public_map, protection)
+    )
     if query.measure is not None and query.measure.attribute not in silo.attributes:
         raise Unknown("attribute")
     if (query.since is not None or query.until is not None) and not silo.has_time:
@@ -30,13 +33,10 @@ def require_answerable(query: RangeQuery, silo: OwnersSilo, *, public_map: Publi
 
 
 def _require_possible(query: RangeQuery, public_map: PublicMap, protection: Protection) -> None:
-    """Refuse what no owner could answer; owners of one process share a question, and look at it once."""
-    if query.__dict__.get("_possible") == (public_map, protection):
-        return
+    """Refuse what no owner could answer."""
     require_on_map(query.range, public_map)
     for scale in scales_of(query, protection).values():
         require_noise(scale, shared=False)
-    query.__dict__["_possible"] = public_map, protection
 
 
 def about(message: ToOwner) -> bytes:

@@ -22,6 +22,7 @@ from fedgroup.privacy.concentrated import drawn_sums, shares_of_noise, summed_sh
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
+from fedgroup.remembered import remembered
 from fedgroup.space import Grid
 
 Ints = npt.NDArray[np.int64]
@@ -53,10 +54,7 @@ _scale = lru_cache(maxsize=256)(scale_of_noise)
 
 def scales_of(query: RangeQuery, protection: Protection) -> dict[str, NoiseScale]:
     """Return how large the noise is that each part of the answer gets in every bin: Laplace, or priced by a rho."""
-    known: tuple[Protection, dict[str, NoiseScale]] | None = query.__dict__.get("_scales")
-    if known is None or known[0] != protection:
-        known = query.__dict__["_scales"] = protection, _scales(query, protection)
-    return dict(known[1])
+    return dict(remembered(query, "scales", lambda: _scales(query, protection), given=protection))
 
 
 def _scales(query: RangeQuery, protection: Protection) -> dict[str, NoiseScale]:

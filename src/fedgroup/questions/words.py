@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.remembered import remembered
 from fedgroup.space import Circle, Grid, MultiPolygon, Polygon, Rectangle
 from fedgroup.space.blocks import Blocks
 from fedgroup.space.places import Districts, Hexagons
@@ -21,10 +22,7 @@ UNCOVERED = "the interval does not cover that"
 
 def question(query: RangeQuery) -> str:
     """Return the question in words, as ledgers show it; they are found once for one question."""
-    known: str | None = query.__dict__.get("_words")
-    if known is None:
-        known = query.__dict__["_words"] = _words(query)
-    return known
+    return remembered(query, "words", lambda: _words(query))
 
 
 def _words(query: RangeQuery) -> str:
