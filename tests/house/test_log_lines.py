@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import fedgroup
@@ -12,6 +13,7 @@ SOURCE = Path(fedgroup.__file__).parent
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 
 
+@cache
 def logged() -> list[ast.Call]:
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")]
     calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
