@@ -52,9 +52,9 @@ build: $(VENV)/.everything  ## .venv with everything; .venv/bin/fedgroup is the 
 services:  ## programs that tests start: PostgreSQL with PostGIS, brokers, a browser (root on Debian; else lists them)
 	@scripts/services.sh
 
-# Compiled modules are kept even where that is switched off: tests start hundreds of processes that import the same.
+# Three workers for two cores: many tests wait for processes that they started. Compiled modules are kept even where that is switched off: tests start hundreds of processes that import the same.
 test: build services  ## all tests
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal
 
 chaos: build services  ## 10 minutes of users asking while owners, provider and broker are killed: every number adds up (SECONDS=, SEED=, BROKER=)
 	$(BIN)/python tests/live/chaos_run.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --broker $(or $(BROKER),mosquitto)
