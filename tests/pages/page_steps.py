@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from playwright.sync_api import CDPSession, Page, expect
+from playwright.sync_api import CDPSession, FloatRect, Locator, Page, expect
 
 Place = tuple[float, float]
 
@@ -22,8 +22,15 @@ def ready(page: Page) -> None:
 
 def place(page: Page, x: float, y: float) -> Place:
     """Where a place of the domain, as shares of its width and height, is on the screen."""
-    box = page.locator("path.fg-domain").bounding_box()
+    box = box_of(page.locator("path.fg-domain"))
     return box["x"] + x * box["width"], box["y"] + (1 - y) * box["height"]
+
+
+def box_of(found: Locator) -> FloatRect:
+    """Return where something is on the screen; while a page draws it anew, it is nowhere for a moment."""
+    while (box := found.bounding_box()) is None:
+        expect(found).to_be_visible()
+    return box
 
 
 def field(page: Page, name: str) -> float:

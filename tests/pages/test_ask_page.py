@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from page_steps import ask, details, drag, elsewhere, field, method, order, place, price, ready, tool
+from page_steps import ask, box_of, details, drag, elsewhere, field, method, order, place, price, ready, tool
 from playwright.sync_api import expect
 
 DOMAIN_M = 20_000
@@ -159,7 +159,7 @@ def test_a_phone_is_wide_enough(here, opened, picture):
     ask(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     for found in (*page.locator(".fg-answers li > *").all(), order(page)):
-        box = found.bounding_box()
+        box = box_of(found)
         assert box["x"] + box["width"] <= 390
     page.locator(".fg-value").scroll_into_view_if_needed()
     picture(page)

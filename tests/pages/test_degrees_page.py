@@ -7,7 +7,7 @@ import re
 import httpx
 import pytest
 from page_process import Here
-from page_steps import ask, drag, field, place, price, ready
+from page_steps import ask, box_of, drag, field, place, price, ready
 from playwright.sync_api import expect
 
 WEST, SOUTH, EAST, NORTH = -74.1, 40.6, -73.8, 40.85
@@ -70,8 +70,8 @@ def test_a_circle_that_is_drawn_is_as_wide_in_metres_as_on_earth(page):
     drag(page, place(page, 0.5, 0.5), place(page, 0.7, 0.5))
     expect(page.get_by_label("radius in m")).not_to_have_value("2500")
     assert field(page, "radius in m") == pytest.approx(0.2 * WIDTH_M, rel=0.02)
-    drawn = page.locator("path.fg-area").bounding_box()
-    domain = page.locator("path.fg-domain").bounding_box()
+    drawn = box_of(page.locator("path.fg-area"))
+    domain = box_of(page.locator("path.fg-domain"))
     assert drawn["width"] == pytest.approx(0.4 * domain["width"], rel=0.03)
     assert drawn["height"] == pytest.approx(drawn["width"], rel=0.03)
 

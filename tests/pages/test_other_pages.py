@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from page_steps import ask, ready
+from page_steps import ask, box_of, ready
 from playwright.sync_api import expect
 
 from fedgroup.service.metrics import Metrics
@@ -58,9 +58,9 @@ def test_the_latest_point_of_a_chart_is_whole(here, opened, picture):
     ask(page)
     page.goto(f"{here.url}federation")
     chart = page.get_by_role("img", name="median milliseconds in each minute")
-    whole = chart.bounding_box()
+    whole = box_of(chart)
     for point in chart.locator("circle, polyline").all():
-        box = point.bounding_box()
+        box = box_of(point)
         assert box["x"] + box["width"] <= whole["x"] + whole["width"] - 2
     chart.scroll_into_view_if_needed()
     picture(page)
@@ -70,7 +70,7 @@ def test_the_latest_point_of_a_chart_is_whole(here, opened, picture):
 def test_groups_fill_their_chart(browser, found):
     page = browser.new_page(viewport={"width": 420, "height": 300})
     page.set_content(f"<style>body {{ margin: 0 }}</style>{sizes(found, label='groups')}")
-    boxes = [each.bounding_box() for each in page.locator("rect").all()]
+    boxes = [box_of(each) for each in page.locator("rect").all()]
     assert len(boxes) == len(found)
     assert min(box["x"] for box in boxes) < 80
     assert max(box["x"] + box["width"] for box in boxes) > 350

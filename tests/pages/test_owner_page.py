@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from page_steps import box_of
 from playwright.sync_api import expect
 
 from fedgroup.epsilon import Epsilon
@@ -109,7 +110,7 @@ def test_all_of_a_ledger_is_in_sight_on_a_phone(owner, opened, dark, picture):
     expect(cells.get_by_text(QUESTION)).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     for cell in cells.all():
-        box = cell.bounding_box()
+        box = box_of(cell)
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= PHONE["width"] - 8
     assert page.locator(".fg-scroll").evaluate("each => each.scrollWidth <= each.clientWidth")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager, nullcontext
 
 import pytest
-from page_steps import Fingers, ask, drag, elsewhere, field, order, place, price, ready, tool
+from page_steps import Fingers, ask, box_of, drag, elsewhere, field, order, place, price, ready, tool
 from playwright.sync_api import expect
 
 CORNERS = ((0.2, 0.2), (0.8, 0.3), (0.5, 0.8), (0.3, 0.7))
@@ -159,14 +159,14 @@ def test_fingers_draw_and_pinches_do_not(here, opened, network):
         expect(page.get_by_label("radius in m")).not_to_have_value("2000")
         assert abs(field(page, "radius in m") - 4_000) < 250
         said = page.url
-        before = page.locator("path.fg-domain").bounding_box()["width"]
+        before = box_of(page.locator("path.fg-domain"))["width"]
         fingers.pinch(place(page, 0.5, 0.4), start=30, end=90)
         page.wait_for_function(
             "(was) => document.querySelector('path.fg-domain').getBoundingClientRect().width > was", arg=before
         )
         assert page.url == said
         tool(page, "Polygon")
-        box = page.locator(".fg-map").bounding_box()
+        box = box_of(page.locator(".fg-map"))
         for x, y in ((0.3, 0.4), (0.7, 0.45), (0.5, 0.7)):
             fingers.tap((box["x"] + x * box["width"], box["y"] + y * box["height"]))
         tool(page, "Close polygon")
