@@ -12,6 +12,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, Protocol, TypedDict, Unpack
 
 from fedgroup.epsilon import Epsilon
@@ -22,6 +23,7 @@ from fedgroup.live.desk import Desk
 from fedgroup.live.forming import Forming
 from fedgroup.live.mending import Lapses, Mending
 from fedgroup.live.plans import Leaving, LivePlan, Roster
+from fedgroup.live.public_log import PublicLog, lead_on
 from fedgroup.live.question import LiveQuestion, Released
 from fedgroup.live.settings import LiveSettings
 from fedgroup.live.tally import Tally
@@ -70,8 +72,10 @@ class Asked(TypedDict, total=False):
 class LiveProvider:
     """Coordinates owners over a wire."""
 
-    def __init__(self, desk: Desk, settings: LiveSettings, *, store: AnswerStore) -> None:
+    def __init__(self, desk: Desk, settings: LiveSettings, *, store: AnswerStore, log: PublicLog | None = None) -> None:
+        """With a public `log`, every question is written there before it is asked, and what came of it."""
         self.desk = desk
+        self.log = log
         self.settings = settings
         self.store = store
         self._lapses = Lapses(desk.arrivals)
@@ -82,8 +86,11 @@ class LiveProvider:
             protection=settings.protection,
             seconds=settings.seconds,
             most=settings.mpc_most,
+            log=log,
         )
-        self._asking = Asking(desk, self._lapses, settings.protection, Flow(settings.in_flight_bytes))
+        self._asking = Asking(desk, self._lapses, settings.protection, Flow(settings.in_flight_bytes), log)
+        if log is not None:
+            desk.lead_on = partial(lead_on, log, desk)
         self._mending = Mending(desk, self._lapses)
         self._leaving = Leaving(desk)
         self._changing = asyncio.Lock()
@@ -204,6 +211,11 @@ class LiveProvider:
         )
         if asked.plan is not None:
             self._mending.note_answer(asked.plan, self._plans.get(asked.method.name), tally)
+        if self.log is not None and tally.heard:
+            totals = tally.totals(self.settings.protection)
+            tally.entry = await self.log.answered(asked.query, tally, totals, as_map=asked.as_map)
+        elif self.log is not None:
+            await self.log.failed(tally.rounds)
         return tally
 
     def partition(self, plan: LivePlan | None) -> tuple[int, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.live.plans import LiveGroup
+from fedgroup.live.sheets import Sheet
 from fedgroup.messages import NoisyTotals
+from fedgroup.messages.logged import Logged
 from fedgroup.messages.said import Masked, Noisy
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
@@ -41,7 +43,8 @@ class Tally:
     their values, or whose leaders may have seen some. `paid` tells whether any owner may have charged itself: who
     answers alone or writes to a leader does so before it replies, the others when they are told to give their values.
     Who refuses for a reason that comes before its charge has not. `silent` were asked and said nothing in time. Only
-    who was `present` at the start is asked.
+    who was `present` at the start is asked. `sheet` is what the public log tells of the sums: `logged` is
+    where the last round stands there, `entry` the number of the answer.
     """
 
     query: RangeQuery
@@ -63,6 +66,9 @@ class Tally:
     alone: int = 0
     modes: set[str] = field(default_factory=set)
     paid: bool = False
+    sheet: Sheet = field(default_factory=Sheet)
+    logged: Logged | None = None
+    entry: int | None = None
 
     def __post_init__(self) -> None:
         self.sums = np.zeros(self.words, dtype=np.int64)
@@ -94,14 +100,16 @@ class Tally:
         unheard = [name for name in self.refused.keys() | self.silent if name not in self.heard]
         return 2 * sum(self.refused.get(name) == "budget" for name in unheard) > len(unheard)
 
-    def add(self, sums: Sequence[int], *, heard: Iterable[str]) -> None:
+    def add(self, sums: Sequence[int], *, heard: Collection[str], group: str | None = None) -> None:
         """Add the noisy sums of one group, or of an owner alone: with one noise each."""
+        self.sheet.add(self.rounds, sums, group=group, heard=len(heard))
         self.sums += np.array(sums, dtype=np.int64)
         self.unmasked += 1
         self.heard |= set(heard)
 
     def add_masked(self, group: LiveGroup, total: Ints, *, heard: Sequence[str]) -> None:
         """Add the sums of a masked group, of which all members on a roster are heard: their masks are gone."""
+        self.sheet.add(self.rounds, total.tolist(), group=group.name, heard=len(heard), parts=group.terms.parts)
         self.hidden += total
         self.masked += 1
         self.shared += float(group.terms.shape(len(heard)))
@@ -176,7 +184,7 @@ class SecondStep:
         fits = isinstance(reply, Noisy) and len(reply.sums) == self._tally.words
         if not fits or not set(reply.heard) <= set(self._rosters[group.name]):
             return Unfit()
-        self._tally.add(reply.sums, heard=(group.members[p] for p in reply.heard))
+        self._tally.add(reply.sums, heard={group.members[p] for p in reply.heard}, group=group.name)
         return Counted()
 
     def _masked(self, group: LiveGroup, reply: Any) -> Any:

@@ -23,7 +23,8 @@ from fedgroup.messages.limits import (
 
 REASONS = (
     "budget", "epsilon", "kind", "radius", "window", "members", "mode", "plan", "roster", "round", "attribute",
-    "bins", "cells", "paused", "offers", "silo", "failed", "ledger", "late", "federation", "protocol",
+    "bins", "cells", "paused", "offers", "silo", "failed", "ledger", "late", "federation", "log",
+    "protocol",
 )  # fmt: skip
 _PERHAPS_CHARGED = ("failed", "ledger", "protocol", "round")
 

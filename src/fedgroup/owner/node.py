@@ -18,12 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import (
-    InvalidInput,
-    InvalidQuery,
-    LedgerUnavailable,
-    ProtocolViolation,
-)
+from fedgroup.errors import InvalidInput, InvalidQuery, LedgerUnavailable, ProtocolViolation
 from fedgroup.messages.asked import (
     Agreed,
     Ask,
@@ -39,6 +34,7 @@ from fedgroup.messages.asked import (
     Seal,
 )
 from fedgroup.messages.live import ToOwner
+from fedgroup.messages.logged import Chain
 from fedgroup.messages.said import (
     Accepted,
     Checked,
@@ -54,7 +50,8 @@ from fedgroup.messages.said import (
 )
 from fedgroup.owner.cells import require_following
 from fedgroup.owner.groups import MOST_OFFERS, Group, Memberships
-from fedgroup.owner.node_parts import Certified, OwnersSilo, OwnIdentity, RoundLedger
+from fedgroup.owner.heads import UNWATCHED
+from fedgroup.owner.node_parts import Certified, LogWatch, OwnersSilo, OwnIdentity, RoundLedger
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.refusals import Unknown, about, reason_of, require_answerable
 from fedgroup.owner.relays import Relays
@@ -63,12 +60,14 @@ from fedgroup.owner.rounds import (
     OpenRounds,
     Round,
     masked_reply,
+    named,
     noisy_sums,
     partial_letter,
     read_letter,
     sums_of,
     told_of_masked,
     too_long_to_lead,
+    with_bytes,
 )
 from fedgroup.owner.together import Answering, Begin, Earlier, Keep, answered, answered_together
 from fedgroup.privacy.budget import Charge
@@ -78,7 +77,7 @@ from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import disclose_to_leader, release_vectors, scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.words import question, round_name
+from fedgroup.questions.words import question
 from fedgroup.space import PublicMap
 
 PROVIDER = "provider"
@@ -105,10 +104,12 @@ class OwnerNode:
         trust: Callable[[], object] = object,
         clock: Callable[[], float] = lambda: 0.0,
         agreed: bytes = b"",
+        heads: LogWatch = UNWATCHED,
     ) -> None:
         """`trust` is explained at `Memberships`; `clock` tells seconds, and without one no answer is too late.
 
-        `agreed` is the digest of what all parties agreed on; who says another one is answered nothing.
+        `agreed` is the digest of what all parties agreed on; who says another one is answered nothing. `heads` are
+        those of the provider's log: a question that they do not admit is refused.
         """
         if not noise.private:
             raise InvalidInput("a live owner needs private noise; seeds and floating-point noise are for evaluation")
@@ -123,6 +124,7 @@ class OwnerNode:
         self._clock = clock
         self._encode = encode
         self._agreed = agreed
+        self.heads = heads
         self._groups = Memberships(identity.name, identity.owner_key.public, verify=verify, trust=trust)
         self._open = OpenRounds()
         self._charged = b""
@@ -198,7 +200,11 @@ class OwnerNode:
                 same = self.ledger.snapshot_of(message.earlier) == self._silo.snapshot()
                 return self._said(Checked(message.round, same))
             case Balance():
-                return self._said(self._left(message.round))
+                told = (self._left(message.round), *self.heads.told(message.round))
+                return [letter for each in told for letter in self._said(each)]
+            case Chain():
+                self.heads.follow(message)
+                return []
             case Offer():
                 return self._offered(message)
             case Reveal():
@@ -221,7 +227,9 @@ class OwnerNode:
         """Return the reason to refuse whatever this message asks."""
         if self.policy.paused and not isinstance(message, Leave):
             return "paused"
-        return None if self.agrees(message) else "federation"
+        if not self.agrees(message):
+            return "federation"
+        return "log" if isinstance(message, (Ask, Describe)) and not self.heads.admits(message) else None
 
     # --- groups -------------------------------------------------------------------------------------------------------
 
@@ -260,7 +268,7 @@ class OwnerNode:
             )
             return Described(asked.round, [int(value) for value in noisy.values[0]])
 
-        text = f"noisy counts of {asked.columns}x{asked.rows} cells, round {round_name(asked.round)}"
+        text = f"noisy counts of {asked.columns}x{asked.rows} cells, {named(asked)}"
         charge = Charge(epsilon, "setup", text, protection=self._protected)
         return [(PROVIDER, self._answered(asked.round, charge, make))]
 
@@ -296,12 +304,12 @@ class OwnerNode:
         kept = yield Earlier(round_id)
         if kept is None:
             raise refused
-        return _with_bytes(kept)
+        return with_bytes(kept)
 
     def _kept(self, round_id: bytes) -> bytes | None:
         """Return the reply of a round that was answered; one that was charged and has no reply gets none any more."""
         kept = self.ledger.kept_reply(round_id)
-        return None if kept is None else _with_bytes(kept)
+        return None if kept is None else with_bytes(kept)
 
     # --- what is left -------------------------------------------------------------------------------------------------
 
@@ -476,7 +484,7 @@ class OwnerNode:
 
     def _charge(self, ask: Ask, query: RangeQuery, how: str) -> Charge:
         by = f", asked by {ask.by}" if ask.by else ""
-        text = f"{question(query)}, {how}{by}, round {round_name(ask.round)}"
+        text = f"{question(query)}, {how}{by}, {named(ask)}"
         return Charge(query.epsilon, "query", text, protection=self._protected, rho=query.rho)
 
     def _said(self, message: Any) -> Letters:
@@ -484,10 +492,3 @@ class OwnerNode:
 
     def _refused(self, about: bytes, reason: str) -> Letters:
         return self._said(Refused(about, reason))
-
-
-def _with_bytes(kept: bytes) -> bytes:
-    """Return a kept reply; a round that was charged and has no reply gets none any more."""
-    if not kept:
-        raise Unknown("round")
-    return kept
