@@ -220,6 +220,7 @@ REASONS_IN_WORDS: Mapping[str, str] = {
     "late": "the question came to its turn too late",
     "federation": "what the owner's file says of the federation differs from the provider's",
     "log": "the provider's log is not the one that the owner saw, or the owner was away and has not caught up",
+    "bounds": "the sums of the owner, or of its group, are not what honest owners can give: they are not counted",
     "protocol": "the question was against the protocol",
 }
 """What owners mean by the reasons that `messages.said.REASONS` lists."""

@@ -171,13 +171,15 @@ def city(tmp_path: Path) -> Callable[..., Any]:
         protection: Protection = Protection(),  # noqa: B008  frozen
         accounting: Accounting = PURE,
         signer: Any = None,
+        most_records: int | None = None,
         **policy: Any,
     ) -> AsyncIterator[City]:
         hub, state = MemoryHub(), ProviderState(tmp_path / "provider.db")
         desk = Desk(hub.provider(), encode=encode, decode=decode, verify=believed)
         settings = LiveSettings(
-            "city", MAP, protection, MaskSettings(1, dropouts), cohort_size=4, seconds=seconds, accounting=accounting
-        )
+            "city", MAP, protection, MaskSettings(1, dropouts), cohort_size=4, seconds=seconds, accounting=accounting,
+            most_records=most_records,
+        )  # fmt: skip
         async with AsyncExitStack() as stack:
             listening = asyncio.create_task(desk.listen())
             stack.push_async_callback(_ended, listening)

@@ -13,9 +13,11 @@ import asyncio
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fedgroup.errors import LedgerUnavailable, TooFewHeard
+from fedgroup.live.bounds import Bounds
 from fedgroup.live.desk import Desk
 from fedgroup.live.mending import Lapses
 from fedgroup.live.plans import LiveGroup, LivePlan
@@ -36,9 +38,17 @@ class Asking:
     """Runs rounds for one provider, and notes who lapses in them."""
 
     def __init__(
-        self, desk: Desk, lapses: Lapses, protection: Protection, flow: Flow, log: PublicLog | None = None
+        self,
+        desk: Desk,
+        lapses: Lapses,
+        protection: Protection,
+        flow: Flow,
+        log: PublicLog | None = None,
+        *,
+        most_records: int | None = None,
     ) -> None:
-        """With a `log`, nobody is asked anything that does not stand there."""
+        """With a `log`, nobody is asked anything that does not stand there; sums are bounded by `most_records`."""
+        self._bounds = Bounds(protection, desk.most_records, most_records)
         self._desk = desk
         self._lapses = lapses
         self._protection = protection
@@ -58,6 +68,7 @@ class Asking:
     ) -> Tally:
         """Return what those `present` said; maybe nobody was heard. Nobody else is asked, whoever comes meanwhile."""
         tally = Tally(query, set(self._lapses.left_out), frozenset(present))
+        tally.possible = partial(self._bounds.possible, query)
         try:
             await self._answer(wire, plan, tally, by=by, seconds=seconds, may_rerun=may_rerun)
         except BaseException:

@@ -67,6 +67,8 @@ class Desk:
         self._looked_at = time.monotonic()
         self.certificates: dict[str, bytes] = {}
         self.arrivals: dict[str, int] = {}
+        self.most_records: dict[str, int | None] = {}
+        """What each owner says of itself: how many records it counts in one bin at most."""
         self.differing: set[str] = set()
         self.balances = Balances()
         self._requests = itertools.count(1)
@@ -161,6 +163,7 @@ class Desk:
         elif presence.here:
             self._shown[owner] = presence.certificate
             self._admit(owner)
+            self.most_records[owner] = presence.most_records
             self.balances.note_told(owner, None)
             await self.tell({owner: self._balance()})
         else:

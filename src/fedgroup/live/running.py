@@ -248,7 +248,13 @@ def _owner(config: OwnerConfig, port: int | None, *, new_ledger: bool, known: di
         certificate=identity.certificate.der,
         agreed=agreed,
     )
-    channel = OwnerChannel(link, identity, agreed=agreed, verify_provider=lambda der: vouching.verify(der, "provider"))
+    channel = OwnerChannel(
+        link,
+        identity,
+        agreed=agreed,
+        verify_provider=lambda der: vouching.verify(der, "provider"),
+        most_records=node.policy.most_records,
+    )
     node.heads.signed_by(lambda: _providers_key(channel, vouching))
     return _Owner(
         node, ledger, link, channel, vouching, tls, identity.certificate, config.silo.get("kind") != "records"

@@ -59,6 +59,7 @@ from fedgroup.owner.rounds import (
     Ints,
     OpenRounds,
     Round,
+    cut_to,
     masked_reply,
     named,
     noisy_sums,
@@ -358,7 +359,7 @@ class OwnerNode:
             return [(PROVIDER, (yield from self._said_earlier(ask.round, error)))]
 
         def make() -> Noisy:
-            return Noisy(ask.round, self._noisy(self._silo.totals(query), query), [0])
+            return Noisy(ask.round, self._noisy(self._exact(query), query), [0])
 
         reply = yield from self._answering(ask.round, self._charge(ask, query, "alone"), make)
         return [(PROVIDER, reply)]
@@ -409,7 +410,7 @@ class OwnerNode:
         letter = self._answered(
             this.ask.round,
             self._charge(this.ask, query, f"to {group.leader}, who leads a trusted group of {len(group.members)}"),
-            lambda: partial_letter(this, disclose_to_leader(self._silo.totals(query)), self._identity),
+            lambda: partial_letter(this, disclose_to_leader(self._exact(query)), self._identity),
         )
         self._open.end(this)
         return [(group.leader, letter), *self._said(Ready(this.ask.round))]
@@ -459,7 +460,7 @@ class OwnerNode:
         self._require_time(this.until)
 
         def make() -> Noisy:
-            heard, exact = sums_of(this, self._silo.totals(this.query))
+            heard, exact = sums_of(this, self._exact(this.query))
             return Noisy(this.ask.round, self._noisy(exact, this.query), heard)
 
         charge = self._charge(this.ask, this.query, f"leading a trusted group of {len(this.group.members)}")
@@ -471,13 +472,16 @@ class OwnerNode:
         member = this.group.masked_with(self._identity.owner_key, positions)
 
         def make() -> Masked:
-            exact = self._silo.totals(this.query)
+            exact = self._exact(this.query)
             return masked_reply(this, exact, member, positions, protection=self._protection, noise=self._noise)
 
         told = told_of_masked(this, len(positions), self._protection)
         reply = self._answered(this.ask.round, self._charge(this.ask, this.query, told), make)
         self._open.end(this)
         return [(PROVIDER, reply)]
+
+    def _exact(self, query: RangeQuery) -> dict[str, Ints]:
+        return cut_to(self.policy.most_records, self._silo.totals(query), query)
 
     def _noisy(self, exact: Mapping[str, Ints], query: RangeQuery) -> list[int]:
         return noisy_sums(exact, query, protection=self._protection, noise=self._noise)

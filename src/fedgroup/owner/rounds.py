@@ -244,6 +244,21 @@ def _masked_context(this: Round, roster: bytes) -> bytes:
     )
 
 
+def cut_to(most_records: int | None, exact: Mapping[str, Ints], query: RangeQuery) -> dict[str, Ints]:
+    """Return exact sums as an owner gives them that counts so many records in one bin at most.
+
+    Guarantee: sensitivities are what they were. Each bin is cut by itself, and to cut two numbers to one range brings
+               them no farther apart: neither the L1 nor the L2 distance of two neighbours' vectors grows.
+    """
+    if most_records is None:
+        return dict(exact)
+    measure = query.measure
+    units = {part: measure.units if part == "sum" and measure is not None else 1 for part in exact}
+    lowest = -1 if measure is not None and measure.signed else 0
+    return {part: np.clip(sums, lowest * most_records * units[part], most_records * units[part])
+            for part, sums in exact.items()}  # fmt: skip
+
+
 def named(asked: Ask | Describe) -> str:
     """Return what a charge is for in the books of both sides: the round, and its entry in the provider's log."""
     entry = "" if asked.logged is None else f", log entry {asked.logged.number}"
