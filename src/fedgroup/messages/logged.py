@@ -15,6 +15,7 @@ from typing import Any
 from fedgroup.errors import ProtocolViolation
 from fedgroup.messages.limits import SIGNATURE_BYTES, require, require_id
 from fedgroup.messages.wire_query import WireQuery, WireRange
+from fedgroup.remembered import remembered
 
 DIGEST_BYTES = 32
 MOST_LINKS = 4_096
@@ -107,16 +108,17 @@ def described_facts(
 
 def question_facts(query: WireQuery) -> dict[str, Any]:
     """Return a question as JSON values, without what is as usual; of what its cells follow from, a digest."""
-    known: dict[str, Any] | None = query.__dict__.get("_facts")
-    if known is None:
-        plain = {each.name: getattr(query, each.name) for each in fields(query)}
-        followed = plain.pop("cells_from")
-        plain["range"] = _unusual(asdict(query.range) | {"depths": query.range.depths.hex()})
-        if followed is not None:
-            said = json.dumps(asdict(followed), sort_keys=True).encode()
-            plain["cells_from"] = hashlib.sha256(b"fedgroup log cells v1 " + said).hexdigest()
-        known = query.__dict__["_facts"] = _unusual(plain)
-    return known
+    return remembered(query, "facts", lambda: _question_facts(query))
+
+
+def _question_facts(query: WireQuery) -> dict[str, Any]:
+    plain = {each.name: getattr(query, each.name) for each in fields(query)}
+    followed = plain.pop("cells_from")
+    plain["range"] = _unusual(asdict(query.range) | {"depths": query.range.depths.hex()})
+    if followed is not None:
+        said = json.dumps(asdict(followed), sort_keys=True).encode()
+        plain["cells_from"] = hashlib.sha256(b"fedgroup log cells v1 " + said).hexdigest()
+    return _unusual(plain)
 
 
 def question_from(facts: Mapping[str, Any]) -> WireQuery:

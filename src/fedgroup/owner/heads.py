@@ -19,6 +19,7 @@ from typing import Protocol
 from fedgroup.errors import ProtocolViolation
 from fedgroup.messages.asked import Ask, Describe
 from fedgroup.messages.logged import Chain, Head, Logged, Seen, asked_facts, described_facts
+from fedgroup.remembered import remembered
 from fedgroup.secure.chain import canonical, digest_of, group_tag, head_after, heads_along, stated
 from fedgroup.secure.signatures import require_signed
 
@@ -134,14 +135,14 @@ UNWATCHED = _Unwatched()
 
 def _shown(asked: Ask | Describe, logged: Logged) -> tuple[_Known, Head]:
     """Return the heads that a question shows, the last of them after its own entry; worked out once for a message."""
-    found: tuple[_Known, Head] | None = asked.__dict__.get("_shown")
-    if found is None:
-        before = heads_along(logged.first, logged.base, logged.links)
-        last = head_after(logged.number, before[-1], digest_of(_entry(asked, logged)))
-        tag = group_tag(asked.round, getattr(asked, "plan", None))
-        found = _Known(logged.first, (*before, last)), Head(logged.number, last, logged.signature, asked.round, tag)
-        asked.__dict__["_shown"] = found
-    return found
+    return remembered(asked, "shown", lambda: _worked_out(asked, logged))
+
+
+def _worked_out(asked: Ask | Describe, logged: Logged) -> tuple[_Known, Head]:
+    before = heads_along(logged.first, logged.base, logged.links)
+    last = head_after(logged.number, before[-1], digest_of(_entry(asked, logged)))
+    tag = group_tag(asked.round, getattr(asked, "plan", None))
+    return _Known(logged.first, (*before, last)), Head(logged.number, last, logged.signature, asked.round, tag)
 
 
 def _entry(asked: Ask | Describe, logged: Logged) -> bytes:
