@@ -6,20 +6,30 @@ import asyncio
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import LedgerUnavailable, TooFewHeard, WrongLog
 from fedgroup.identity import Identity, Trust
 from fedgroup.live.agreement import agreement
+from fedgroup.live.config import OwnerConfig, read_config
+from fedgroup.live.ledgers import open_ledger, take_another_log
 from fedgroup.live.public_log import USUAL_LINKS, PublicLog
+from fedgroup.live.trial import make_trial
 from fedgroup.live.verifying import LogRead, _leaf_told, read_log
 from fedgroup.messages.asked import Go
+from fedgroup.messages.logged import Head
+from fedgroup.privacy.accounting import Accounting
+from fedgroup.privacy.budget import Charge
 from fedgroup.provider.settings import GroupingSettings
-from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.rho import Rho
 from fedgroup.secure.chain import canonical, root_of
 from fedgroup.space import Circle, Grid
 from fedgroup.storage.log_file import LogFile
@@ -65,6 +75,31 @@ def test_anybody_can_add_up_a_log_and_every_charge_of_every_owner_names_its_entr
                 agreed = agreement(log, owner.ledger.path)
                 assert (agreed.charges, agreed.counted, agreed.before, agreed.forks) == (6, 6, 0, 0)
             assert not any(name.encode() in line for line in lines(found) for name in found.owners)
+
+    asyncio.run(run())
+
+
+def test_sums_means_maps_and_prices_in_rho_are_read_back_from_the_log(
+    city: Callable[..., Any], signer: Identity
+) -> None:
+    async def run() -> None:
+        async with city(signer=signer, owners=4, accounting=Accounting.of("zcdp", 1e-6)) as found:
+            for owner in found.owners.values():
+                fares = np.random.default_rng(1).uniform(0, 9, len(owner.silo.records.x))
+                owner.silo.records = replace(
+                    owner.silo.records, owner=owner.silo.records.code, attributes={"fare": fares}
+                )
+                owner.silo.attributes = ("fare",)
+            fare, rho = Measure("fare", 8.0, True, 0.25), Rho.of(0.01)
+            place, cells = Circle(5, 5, 4), Grid(found.provider.settings.public_map.domain, 2, 3)
+            for method in ("dp", "cohorts"):
+                for kind in ("sum", "avg"):
+                    await found.provider.ask(RangeQuery(kind, place, rho.pure, fare, rho=rho), method=method)
+                await found.provider.map(RangeQuery("avg", cells, ONE, fare), method=method)
+            log = read(found)
+            assert (log.answered, log.listed) == (6, 6)
+            agreed = agreement(log, found.owners["owner-2"].ledger.path)
+            assert (agreed.charges, agreed.counted) == (6, 6)
 
     asyncio.run(run())
 
@@ -285,3 +320,19 @@ def test_a_log_goes_on_after_a_crash_and_with_another_certificate(
             assert wrong.value.line == 5
 
     asyncio.run(run())
+
+
+def test_an_owner_started_once_with_new_log_believes_another_and_keeps_what_it_saw(tmp_path: Path) -> None:
+    make_trial(tmp_path / "trial", owners=2, seed=1, records_per_owner=2)
+    file = min((tmp_path / "trial" / "owners").glob("*/owner.toml"))
+    config = read_config(file, OwnerConfig)
+    with closing(open_ledger(config, holder=file.parent.name, new_ledger=True).ledger) as ledger:
+        ledger.note_head(Head(7, bytes(32), bytes(64), bytes(16)))
+        assert ledger.begin_rounds([(bytes(16), Charge(ONE, "query", "a question"), "1")]) == [(True, None)]
+        assert ledger.last_head() == (7, bytes(32))
+    take_another_log(config)
+    with closing(open_ledger(config, holder=file.parent.name, new_ledger=False).ledger) as ledger:
+        assert ledger.last_head() is None
+        assert "another log" in ledger.entries()[-1].question
+        with ledger._reading() as connection:
+            assert connection.execute("SELECT log, number FROM heads").fetchall() == [(0, 7)]
