@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import shutil
 from collections.abc import Callable
 from contextlib import closing
@@ -25,6 +26,7 @@ from fedgroup.live.trial import make_trial
 from fedgroup.live.verifying import LogRead, _leaf_told, read_log
 from fedgroup.messages.asked import Go
 from fedgroup.messages.logged import Head
+from fedgroup.messages.wire_query import WireQuery
 from fedgroup.privacy.accounting import Accounting
 from fedgroup.privacy.budget import Charge
 from fedgroup.provider.settings import GroupingSettings
@@ -272,6 +274,41 @@ def test_an_owner_that_was_away_is_led_to_the_head_and_an_owner_started_again_re
                 await asyncio.sleep(0.01)
             assert before < len(found.provider.log) - 1 - USUAL_LINKS
             assert (await found.provider.ask(count(4), method="dp")).heard == 2
+
+    asyncio.run(run())
+
+
+def test_questions_at_the_same_time_are_followed_however_their_ends_come(
+    city: Callable[..., Any], signer: Identity
+) -> None:
+    async def run() -> None:
+        async with city(signer=signer, owners=2) as found:
+            for turn in range(3):
+                questions = [count(1 + turn + number / 100) for number in range(3 * USUAL_LINKS)]
+                answers = await asyncio.gather(*(found.provider.ask(each, method="dp") for each in questions))
+                assert {each.heard for each in answers} == {2}
+            log = read(found)
+            assert (log.answered, log.unended) == (9 * USUAL_LINKS, 0)
+
+    asyncio.run(run())
+
+
+def test_an_owner_that_cannot_follow_says_so_and_is_led_on_to_the_next_question(
+    city: Callable[..., Any], signer: Identity
+) -> None:
+    async def run() -> None:
+        async with city(signer=signer, owners=2) as found:
+            await found.provider.ask(count(1), method="dp")
+            for _ in range(3 * USUAL_LINKS):
+                await found.provider.log.asked(secrets.token_bytes(16), WireQuery.of(count()), owners=2)
+            found.provider.log._open.clear()  # as if nobody had been asked
+            with pytest.raises(TooFewHeard) as behind:
+                await found.provider.ask(count(2), method="dp")
+            assert (behind.value.refused, behind.value.charged) == ({"log": 2}, False)
+            heads = [owner.node.heads for owner in found.owners.values()]
+            while min(each.told(bytes(16))[0].number for each in heads) < len(found.provider.log) - 1 - USUAL_LINKS:
+                await asyncio.sleep(0.01)
+            assert (await found.provider.ask(count(3), method="dp")).heard == 2
 
     asyncio.run(run())
 

@@ -36,8 +36,9 @@ from fedgroup.user.role import read
 log = logging.getLogger("fedgroup.provider")
 
 USUAL_LINKS = 8
-"""The entries before a question that it shows in any case; more where questions overlap."""
-MOST_SHOWN = 128
+_EARLIER = 4
+"""A question shows the entries since the oldest question under way, and since so many before it, and some more."""
+MOST_SHOWN = 256
 """The most of them; who needs more to see that the log goes on is led there by itself."""
 
 
@@ -69,6 +70,7 @@ class PublicLog:
         self._turn = asyncio.Lock()
         self._waiting: list[bytes] = []
         self._open: dict[bytes, int] = {}  # the numbers of rounds that were asked and have not ended
+        self._asked = deque[int](maxlen=_EARLIER)
         self._writing = threading.Lock()
         self._head, self._count, self._signature = FIRST, 0, b""
         self._digests = deque[bytes](maxlen=MOST_SHOWN + 1)  # of the last entries
@@ -151,8 +153,10 @@ class PublicLog:
 
     async def _shown(self, round_id: bytes, entry: Mapping[str, Any]) -> Logged:
         number = self._add(entry)
+        reach = min((*self._open.values(), *self._asked, number))  # owners know the head of a question asked since
         self._open[round_id] = number
-        links = min(len(self._digests) - 1, USUAL_LINKS + number - min(self._open.values()))
+        self._asked.append(number)
+        links = min(len(self._digests) - 1, USUAL_LINKS + number - reach)
         before, base = list(self._digests)[-1 - links : -1], self._bases[-1 - links]
         logged = Logged(number, entry["at"], entry["owners"], base, b"".join(before), self._signature)
         try:

@@ -188,8 +188,9 @@ class OwnerNode:
         if sender != PROVIDER:
             raise ProtocolViolation("only the provider asks")
         unwilling = self._unwilling(message)
-        if unwilling is not None:
-            return self._refused(about(message), unwilling)
+        if unwilling is not None:  # who cannot follow the log tells how far it came, and is led on
+            seen = self.heads.told(about(message)) if unwilling == "log" else ()
+            return self._said(Refused(about(message), unwilling), *seen)
         match message:
             case Ask():
                 return self._asked(message, arrived + message.within_ms / 1000)
@@ -201,8 +202,7 @@ class OwnerNode:
                 same = self.ledger.snapshot_of(message.earlier) == self._silo.snapshot()
                 return self._said(Checked(message.round, same))
             case Balance():
-                told = (self._left(message.round), *self.heads.told(message.round))
-                return [letter for each in told for letter in self._said(each)]
+                return self._said(self._left(message.round), *self.heads.told(message.round))
             case Chain():
                 self.heads.follow(message)
                 return []
@@ -491,8 +491,8 @@ class OwnerNode:
         text = f"{question(query)}, {how}{by}, {named(ask)}"
         return Charge(query.epsilon, "query", text, protection=self._protected, rho=query.rho)
 
-    def _said(self, message: Any) -> Letters:
-        return [(PROVIDER, self._encode(message))]
+    def _said(self, *messages: Any) -> Letters:
+        return [(PROVIDER, self._encode(each)) for each in messages]
 
     def _refused(self, about: bytes, reason: str) -> Letters:
         return self._said(Refused(about, reason))
