@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fedgroup.errors import SiloUnavailable as SiloUnavailable
     from fedgroup.errors import TooFewHeard as TooFewHeard
     from fedgroup.errors import TooFewHere as TooFewHere
+    from fedgroup.errors import WrongLog as WrongLog
     from fedgroup.federation import Federation as Federation
     from fedgroup.maps.files import load_map as load_map
     from fedgroup.maps.private_map import PrivateMap as PrivateMap
@@ -85,6 +86,7 @@ _HOME = {
     "TooFewHeard": "fedgroup.errors",
     "TooFewHere": "fedgroup.errors",
     "Work": "fedgroup.user.workload",
+    "WrongLog": "fedgroup.errors",
     "aconnect": "fedgroup.service.client",
     "connect": "fedgroup.service.client",
     "expect_work": "fedgroup.user.workload",

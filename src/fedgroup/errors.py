@@ -11,6 +11,7 @@
     |-- TooFewHere          fewer owners are here than a quorum asks for: nobody was asked
     |-- TooFewHeard         nobody, or too few members of a masked group, answered: no answer
     `-- ProtocolViolation   a party sent what the protocol forbids
+        `-- WrongLog        the provider: its public log was changed, forked, cut off, or does not add up
 
 Texts say what was given, what is allowed and what to do. About private columns they name the column and the
 kind of fault, never a value, a row or a count: an error is a release too.
@@ -186,6 +187,17 @@ class ProtocolViolation(FedgroupError):
     """A party sent a message that the protocol forbids."""
 
 
+class WrongLog(ProtocolViolation):
+    """A public log is not one that its provider signed, does not add up, or is not the one that an owner saw.
+
+    `line` is the number of the first wrong entry, from 0.
+    """
+
+    def __init__(self, line: int, why: str) -> None:
+        self.line = line
+        super().__init__(f"entry {line} of the log is wrong: {why}")
+
+
 REASONS_IN_WORDS: Mapping[str, str] = {
     "budget": "the owner's budget does not cover it",
     "epsilon": "it costs more at once than the owner's policy allows",
@@ -207,6 +219,8 @@ REASONS_IN_WORDS: Mapping[str, str] = {
     "ledger": "the owner's ledger cannot be written",
     "late": "the question came to its turn too late",
     "federation": "what the owner's file says of the federation differs from the provider's",
+    "log": "the provider's log is not the one that the owner saw, or the owner was away and has not caught up",
+    "bounds": "the sums of the owner, or of its group, are not what honest owners can give: they are not counted",
     "protocol": "the question was against the protocol",
 }
 """What owners mean by the reasons that `messages.said.REASONS` lists."""

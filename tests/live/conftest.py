@@ -15,12 +15,17 @@ from live_world import PATIENCE_S, Nursery, World
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import ProtocolViolation, SiloUnavailable
+from fedgroup.identity import Authority, Identity, Trust
+from fedgroup.identity.own import write_answer, write_request
+from fedgroup.identity.requests import LOCAL_HOSTS
 from fedgroup.live.desk import Desk
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
+from fedgroup.live.public_log import PublicLog
 from fedgroup.live.settings import LiveSettings
 from fedgroup.owner.counting import count_vectors, total_units
+from fedgroup.owner.heads import UNWATCHED, Heads
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.records import Records
@@ -29,6 +34,7 @@ from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import Box, Grid, PublicMap
+from fedgroup.storage.log_file import LogFile
 from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.transport.codec import decode, encode
@@ -87,6 +93,7 @@ class City:
     folder: Path
     owners: dict[str, LiveOwner] = field(default_factory=dict)
     revoked: dict[str, set[bytes]] = field(default_factory=dict)
+    signer: Any = None
 
     def vouched(self, believer: str, der: bytes) -> Any:
         """Return what a certificate says, unless `revoked` tells that this party believes it no more."""
@@ -134,8 +141,16 @@ class City:
             keys, silo, public_map=MAP, protection=self.provider.settings.protection,
             policy=Policy(**defaults | policy), ledger=ledger,
             noise=fixed_noise(keys.name), verify=lambda der: self.vouched(keys.name, der),
-            encode=encode, agreed=agreed,
+            encode=encode, agreed=agreed, heads=self.heads(ledger),
         )  # fmt: skip
+
+    def heads(self, ledger: OwnerLedger) -> Any:
+        """What an owner knows of the provider's log; nothing where there is none."""
+        if self.signer is None:
+            return UNWATCHED
+        heads = Heads(ledger, "city")
+        heads.signed_by(lambda: self.signer.certificate.tls_key)
+        return heads
 
 
 async def _ended(task: asyncio.Task[None] | None) -> None:
@@ -155,17 +170,25 @@ def city(tmp_path: Path) -> Callable[..., Any]:
         dropouts: float = 0.1,
         protection: Protection = Protection(),  # noqa: B008  frozen
         accounting: Accounting = PURE,
+        signer: Any = None,
+        most_records: int | None = None,
         **policy: Any,
     ) -> AsyncIterator[City]:
         hub, state = MemoryHub(), ProviderState(tmp_path / "provider.db")
         desk = Desk(hub.provider(), encode=encode, decode=decode, verify=believed)
         settings = LiveSettings(
-            "city", MAP, protection, MaskSettings(1, dropouts), cohort_size=4, seconds=seconds, accounting=accounting
-        )
+            "city", MAP, protection, MaskSettings(1, dropouts), cohort_size=4, seconds=seconds, accounting=accounting,
+            most_records=most_records,
+        )  # fmt: skip
         async with AsyncExitStack() as stack:
             listening = asyncio.create_task(desk.listen())
             stack.push_async_callback(_ended, listening)
-            found = City(LiveProvider(desk, settings, store=state), hub, state, tmp_path)
+            log = None
+            if signer is not None:
+                lines = LogFile(tmp_path / "provider.log.jsonl")
+                stack.callback(lines.close)
+                log = PublicLog(lines, settings, signer, agreed=b"")
+            found = City(LiveProvider(desk, settings, store=state, log=log), hub, state, tmp_path, signer=signer)
             for i in range(owners):
                 await found.add(f"owner-{i}", where=(3, 3) if i % 2 else (7, 7), **policy)
             assert await desk.until_present(owners, PATIENCE_S)
@@ -178,6 +201,25 @@ def city(tmp_path: Path) -> Callable[..., Any]:
                 state.close()
 
     return opened
+
+
+@pytest.fixture(scope="session")
+def signer(tmp_path_factory: pytest.TempPathFactory) -> Identity:
+    """The identity of a provider that keeps a public log; `signer.folder.parent` holds its authority."""
+    return _provider_in(tmp_path_factory.mktemp("provider"))
+
+
+@pytest.fixture
+def provider_of() -> Callable[[Path], Identity]:
+    """Make a provider, and an authority of the city, in a folder."""
+    return _provider_in
+
+
+def _provider_in(place: Path) -> Identity:
+    authority = Authority.create(place / "authority", "city")
+    request = write_request(place / "provider", "provider", "provider", hosts=LOCAL_HOSTS)
+    write_answer(place / "provider", authority.issue(request), Trust.load(authority.folder, stale=True))
+    return Identity.load(place / "provider")
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,9 @@ def run(coroutine: Any) -> None:
     asyncio.run(coroutine)
 
 
-def test_nothing_but_health_and_the_document_is_for_strangers(service: Service, question: dict[str, Any]) -> None:
+def test_nothing_but_health_the_public_log_and_the_document_is_for_strangers(
+    service: Service, question: dict[str, Any]
+) -> None:
     async def story() -> None:
         async with service(2) as here, here.client(None) as stranger:
             document = (await stranger.get("/openapi.json")).json()
@@ -29,7 +31,9 @@ def test_nothing_but_health_and_the_document_is_for_strangers(service: Service, 
                 body = question if verb == "post" else None
                 for words in ("Bearer unknown", "Basic YTpi", ""):
                     reply = await stranger.request(verb, path, json=body, headers={"Authorization": words})
-                    open_to_all = path in ("/health", "/ready") or (path == "/metrics" and words != "Bearer unknown")
+                    open_to_all = path in ("/health", "/ready", "/v1/log") or (
+                        path == "/metrics" and words != "Bearer unknown"
+                    )
                     assert reply.status_code == (200 if open_to_all else 401), (path, words)
             assert (await stranger.get("/health")).json() == {"ok": True}
             assert here.spent() == Epsilon(0)

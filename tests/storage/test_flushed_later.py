@@ -189,3 +189,16 @@ def test_a_ledger_that_somebody_reads_for_long_is_not_taken_over(tmp_path: Path)
         first.charge([ONE])
         with pytest.raises(LedgerUnavailable, match="somebody else"):
             OwnerLedger(path, flushed_later=True, busy_seconds=0.1)
+
+
+def test_a_new_ledger_of_a_live_owner_has_small_pages_and_an_older_one_keeps_its_own(tmp_path: Path) -> None:
+    with closing(OwnerLedger(tmp_path / "older.db")):
+        pass
+    for name, size in (("new.db", 1_024), ("older.db", 4_096)):
+        with closing(OwnerLedger(tmp_path / name, flushed_later=True)) as ledger:
+            ledger.begin_rounds([(b"r" * 16, ONE, "1")])
+            assert ledger.keep_replies([(b"r" * 16, bytes(500_000))]) == [bytes(500_000)]
+            ledger.flush()
+        with closing(OwnerLedger(tmp_path / name, flushed_later=True)) as again:
+            assert again.kept_reply(b"r" * 16) == bytes(500_000)
+            assert again._connection.execute("PRAGMA page_size").fetchone() == (size,)

@@ -51,6 +51,9 @@ SPECIAL: dict[tuple[str, str], st.SearchStrategy[Any]] = {
     ("WireQuery", "by"): st.none(),
     ("WireQuery", "rho_pico"): st.none(),
     ("WireQuery", "values"): st.just([]),
+    ("Logged", "number"): st.integers(2, 1 << 40),
+    ("Logged", "at"): st.just("2026-01-01T00:00:00.000+00:00"),
+    ("Seen", "number"): st.integers(0, 1 << 40),
 }
 BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "round": st.binary(min_size=16, max_size=16),
@@ -59,6 +62,8 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "session": st.binary(min_size=16, max_size=16),
     "commitment": st.binary(min_size=32, max_size=32),
     "number": st.binary(min_size=32, max_size=32),
+    "base": st.binary(min_size=32, max_size=32),
+    "links": st.sampled_from([bytes(32), bytes(64)]),
     "signature": st.binary(min_size=64, max_size=64),
     "signatures": st.lists(st.binary(min_size=64, max_size=64), min_size=2, max_size=2),
     "words": st.sampled_from([4, 8, 16]).flatmap(lambda size: st.binary(min_size=size, max_size=size)),

@@ -116,7 +116,8 @@ def experiment(
     name: Annotated[
         str,
         argument(
-            f"{', '.join(NAMES)}; all of them: all; or grouping: every graph in a table; or published-maps", "NAME"
+            f"{', '.join(NAMES)}; all of them: all; or grouping: every graph in a table; or published-maps; or liars",
+            "NAME",
         ),
     ],
     settings: TrialSettings,
@@ -132,9 +133,12 @@ def experiment(
     if name == "published-maps":
         _measure_maps(settings, as_json=output.json)
         return
+    if name == "liars":
+        _measure_liars(settings, as_json=output.json)
+        return
     if name not in (*NAMES, "all"):
         raise InvalidInput(
-            f"the experiments are: {', '.join((*NAMES, 'all', 'grouping', 'published-maps'))}; got {name!r}"
+            f"the experiments are: {', '.join((*NAMES, 'all', 'grouping', 'published-maps', 'liars'))}; got {name!r}"
         )
     out = settings.out or (_QUICK_OUT if settings.quick else _OUT)
     files = _run(NAMES if name == "all" else (name,), settings, out)
@@ -160,6 +164,27 @@ def _measure_maps(settings: TrialSettings, *, as_json: bool) -> None:
         print_json(facts | {"private": False})
         return
     result.print(f"tables: {files[0]}; rows: {files[1]}. Evaluation only, not private.")
+
+
+def _measure_liars(settings: TrialSettings, *, as_json: bool) -> None:
+    """Measure how far lying owners move the answers of a synthetic city, and print it."""
+    from rich.table import Table
+
+    from fedgroup.lab.experiments.liars import liars_measured
+
+    owners, trials = (
+        settings.owners or (150 if settings.quick else 500),
+        settings.repeats or (5 if settings.quick else 20),
+    )
+    with working("asking owners of whom one in a hundred lies"):
+        rows = list(liars_measured(owners=owners, epsilon=settings.epsilon, trials=trials))
+    if as_json:
+        print_json({"name": "liars", "owners": owners, "rows": [asdict(row) for row in rows], "private": False})
+        return
+    table = Table("1 % liars", "question", f"heard of {owners:,}", "mean absolute error")
+    for row in rows:
+        table.add_row(row.liars, str(row.question), f"{row.heard:.1f}", f"{row.mae:,.1f}")
+    print_table(table)
 
 
 def _run(names: tuple[str, ...], settings: TrialSettings, out: Path) -> list[Path]:

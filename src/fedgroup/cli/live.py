@@ -124,6 +124,10 @@ def owner(
             "once, after a ledger was restored or lost: count what was left of its epoch as spent, then go on",
         ),
     ] = False,
+    new_log: Annotated[
+        bool,
+        flag(LEDGER, "--new-log", "once, after the provider lost its public log: believe the next one that it shows"),
+    ] = False,
     page: Annotated[bool, flag(PAGE, "--page", "serve this owner's own page, to this machine only")] = False,
     open_: Annotated[bool, flag(PAGE, "--open", "open that page in a browser")] = False,
     log: _Log = "text",
@@ -141,6 +145,8 @@ def owner(
     found = [read_config(path, OwnerConfig) for path in config]
     if restored_ledger:
         _take_restored(found, new_ledger=new_ledger)
+    if new_log:
+        _take_another_log(found)
     with _logged("owner", log, log_level) as started:
         if page or open_:
             asyncio.run(_run_with_page(config, found, broker_port, started, new_ledger=new_ledger, browse=open_))
@@ -226,6 +232,14 @@ def _take_restored(configs: Sequence[OwnerConfig], *, new_ledger: bool) -> None:
         raise InvalidInput("--restored-ledger is for the one owner whose ledger was restored; start it by itself")
     take_restored(configs[0], new_ledger=new_ledger)
     talk.print("nothing is left of this epoch: the owner answers again in its next one, or under a higher cap")
+
+
+def _take_another_log(configs: Sequence[OwnerConfig]) -> None:
+    from fedgroup.live.ledgers import take_another_log
+
+    for config in configs:
+        take_another_log(config)
+    talk.print("the next log that the provider shows is believed; those seen before stay in the ledger")
 
 
 async def _run_owners(

@@ -34,6 +34,7 @@ from fedgroup.cli import (
     regroup,
     synthesize,
     users,
+    verify,
     work,
 )
 from fedgroup.errors import FedgroupError
@@ -125,7 +126,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "ledger": ledger.ledger,
     },
     "Maps": {"map": maps.map_, "publish": publish.publish, "read": publish.read},
-    _LIVE: {"up": live.up, "regroup": regroup.regroup},
+    _LIVE: {"up": live.up, "regroup": regroup.regroup, "verify": verify.verify},
     _PARTY: {
         "init": live.init,
         "provider": live.provider,

@@ -87,13 +87,7 @@ class Trust:
         at = now()
         if self._ran_out(at):
             raise ProtocolViolation("nobody is believed, for the list of revocations ran out; get the newest one")
-        try:
-            parsed(der).verify_directly_issued_by(self.authority)
-        except (InvalidSignature, *FAULTS):
-            raise ProtocolViolation("a certificate was not signed by the federation's authority") from None
-        found = read_certificate(der)
-        if found.federation != self.federation or found.role != role:
-            raise ProtocolViolation(f"a certificate is not that of this federation's {role}")
+        found = self._issued(der, role)
         if at < found.not_before:
             raise ProtocolViolation(f"the certificate of {found.name!r} is not valid yet; is the clock right?")
         if at > found.not_after:
@@ -102,9 +96,31 @@ class Trust:
         if at > self.authority.not_valid_after_utc:
             ended = f"ran out on {self.authority.not_valid_after_utc:%Y-%m-%d}"
             raise ProtocolViolation(f"the authority's own certificate {ended}; the federation needs a new authority")
+        self._require_unrevoked(found)
+        return found
+
+    def issued(self, der: bytes, *, role: Role) -> Certificate:
+        """Return a certificate that the authority issued and did not revoke, whether or not it still holds.
+
+        It is for what was signed in the past: a certificate that ran out since is good for that.
+        """
+        found = self._issued(der, role)
+        self._require_unrevoked(found)
+        return found
+
+    def _issued(self, der: bytes, role: Role) -> Certificate:
+        try:
+            parsed(der).verify_directly_issued_by(self.authority)
+        except (InvalidSignature, *FAULTS):
+            raise ProtocolViolation("a certificate was not signed by the federation's authority") from None
+        found = read_certificate(der)
+        if found.federation != self.federation or found.role != role:
+            raise ProtocolViolation(f"a certificate is not that of this federation's {role}")
+        return found
+
+    def _require_unrevoked(self, found: Certificate) -> None:
         if found.serial in self._revoked:
             raise ProtocolViolation(f"the certificate of {found.name!r} was revoked")
-        return found
 
     def current(self) -> Trust:
         """Return what the files say now: this very value as long as the list of revocations is the same file.

@@ -13,11 +13,15 @@ import asyncio
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from fedgroup.errors import LedgerUnavailable, TooFewHeard
+from fedgroup.live.bounds import Bounds
 from fedgroup.live.desk import Desk
 from fedgroup.live.mending import Lapses
 from fedgroup.live.plans import LiveGroup, LivePlan
+from fedgroup.live.public_log import PublicLog
 from fedgroup.live.replies import Replies
 from fedgroup.live.tally import Counted, FirstStep, SecondStep, Tally
 from fedgroup.live.waves import Flow, shares_of, waves_of
@@ -33,11 +37,23 @@ RERUNS = 1
 class Asking:
     """Runs rounds for one provider, and notes who lapses in them."""
 
-    def __init__(self, desk: Desk, lapses: Lapses, protection: Protection, flow: Flow) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        lapses: Lapses,
+        protection: Protection,
+        flow: Flow,
+        log: PublicLog | None = None,
+        *,
+        most_records: int | None = None,
+    ) -> None:
+        """With a `log`, nobody is asked anything that does not stand there; sums are bounded by `most_records`."""
+        self._bounds = Bounds(protection, desk.most_records, most_records)
         self._desk = desk
         self._lapses = lapses
         self._protection = protection
         self._flow = flow
+        self._log = log
 
     async def answer(
         self,
@@ -52,15 +68,46 @@ class Asking:
     ) -> Tally:
         """Return what those `present` said; maybe nobody was heard. Nobody else is asked, whoever comes meanwhile."""
         tally = Tally(query, set(self._lapses.left_out), frozenset(present))
+        tally.possible = partial(self._bounds.possible, query)
+        try:
+            await self._answer(wire, plan, tally, by=by, seconds=seconds, may_rerun=may_rerun)
+        except BaseException:
+            if self._log is not None:
+                await self._log.failed(tally.rounds)
+            raise
+        return tally
+
+    async def _answer(
+        self,
+        wire: WireQuery,
+        plan: LivePlan | None,
+        tally: Tally,
+        *,
+        by: str,
+        seconds: float,
+        may_rerun: Callable[[], bool],
+    ) -> None:
         groups = () if plan is None else plan.groups
-        alone = sorted(present) if plan is None else plan.alone(present, tally.left_out)
-        async with self._flow.room(tally.words, owners=len(present)):
+        alone = sorted(tally.present) if plan is None else plan.alone(tally.present, tally.left_out)
+        async with self._flow.room(tally.words, owners=len(tally.present)):
+            if not await self._begun(wire, tally):
+                raise TooFewHeard(heard=0, needed=1, charged=False)
             spoilt = await self._round(wire, groups, alone, tally, by=by, seconds=seconds)
             for _ in range(RERUNS):
-                if spoilt and may_rerun():
+                if spoilt and may_rerun() and await self._begun(wire, tally):
                     tally.reruns += 1
                     spoilt = await self._round(wire, spoilt, (), tally, by=by, seconds=seconds)
-        return tally
+
+    async def _begun(self, wire: WireQuery, tally: Tally) -> bool:
+        """Name the next round, and write it to the log; tell whether it may be run."""
+        round_id = secrets.token_bytes(16)
+        if self._log is not None:
+            try:
+                tally.logged = await self._log.asked(round_id, wire, owners=len(tally.present))
+            except LedgerUnavailable:
+                return False
+        tally.rounds.append(round_id)
+        return True
 
     async def _round(
         self,
@@ -76,11 +123,9 @@ class Asking:
 
         All waves have one id: no owner is in two of them.
         """
-        round_id = secrets.token_bytes(16)
-        tally.rounds.append(round_id)
         spoilt: list[LiveGroup] = []
         for some, single in waves_of(groups, alone, most=self._flow.owners_at_once(tally.words)):
-            ask = Ask(round_id, query, None, _ms(seconds), by, self._desk.agreed)
+            ask = Ask(tally.rounds[-1], query, None, _ms(seconds), by, self._desk.agreed, tally.logged)
             spoilt += await self._wave(ask, some, single, tally, seconds=seconds)
         return spoilt
 

@@ -63,11 +63,23 @@ class OwnerChannel:
                to it. Hellos that lead to nothing leave the session in use alone.
     """
 
-    def __init__(self, link: Any, identity: Identified, *, agreed: bytes, verify_provider: Verify) -> None:
-        """`verify_provider` returns a provider's certificate that holds now, or raises."""
+    def __init__(
+        self,
+        link: Any,
+        identity: Identified,
+        *,
+        agreed: bytes,
+        verify_provider: Verify,
+        most_records: int | None = None,
+    ) -> None:
+        """`verify_provider` returns a provider's certificate that holds now, or raises.
+
+        `most_records` is what the owner's policy says of itself.
+        """
         self._link = link
         self._identity = identity
-        self._here = encode(Presence(identity.certificate.name, True, identity.certificate.der, agreed=agreed))
+        own = identity.certificate
+        self._here = encode(Presence(own.name, True, own.der, agreed=agreed, most_records=most_records))
         self._verify = verify_provider
         self._used: tuple[Session, bytes] | None = None
         self._offered: dict[bytes, tuple[Session, bytes]] = {}

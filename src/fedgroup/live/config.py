@@ -117,7 +117,8 @@ class HttpTable(_Table, frozen=True, kw_only=True):
 class AnswersTable(_Table, frozen=True, kw_only=True):
     """How long an answer may take, how many owners must be here, how large groups are, what masked ones withstand.
 
-    `vectors_mb` is how much owners may be sending at once in answer to questions with many bins.
+    `vectors_mb` is how much owners may be sending at once in answer to questions with many bins. `most_records` is how
+    many records of one owner are believed in one bin; None: as many as it says.
     """
 
     seconds: float = 10.0
@@ -129,6 +130,7 @@ class AnswersTable(_Table, frozen=True, kw_only=True):
     mpc_most: int = MPC_MOST
     colluders: int = 1
     dropouts: float = 0.1
+    most_records: _AtLeastOne | None = None
 
 
 class PageTable(_Table, frozen=True, kw_only=True):
@@ -179,6 +181,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
             quorum=Quorum(answers.least_owners, answers.least_share),
             messages_at_once=answers.messages_at_once,
             in_flight_bytes=answers.vectors_mb << 20,
+            most_records=answers.most_records,
             accounting=self.federation.counted,
         )
 
@@ -212,6 +215,7 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
     smallest_radius: float = 0.0
     smallest_cell: float = 0.0
     most_bins: _Bins = MOST_WORDS
+    most_records: int | None = None
     shortest_window: float | str = 0.0
     attributes: tuple[str, ...] | None = None
     tell_left: bool = False

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, get_args
 
@@ -17,6 +17,7 @@ from fedgroup.live.replies import MOMENT_S, Replies, Switchboard
 from fedgroup.messages.asked import Agreed, Balance
 from fedgroup.messages.limits import ID_BYTES
 from fedgroup.messages.live import FromOwner
+from fedgroup.messages.logged import Seen
 from fedgroup.messages.said import Left, Presence
 
 log = logging.getLogger("fedgroup.provider")
@@ -66,9 +67,14 @@ class Desk:
         self._looked_at = time.monotonic()
         self.certificates: dict[str, bytes] = {}
         self.arrivals: dict[str, int] = {}
+        self.most_records: dict[str, int | None] = {}
+        """What each owner says of itself: how many records it counts in one bin at most."""
         self.differing: set[str] = set()
         self.balances = Balances()
         self._requests = itertools.count(1)
+        self.lead_on: Callable[[str, int], Coroutine[Any, Any, None]] | None = None
+        """What is done for an owner that tells how much of the provider's log it knows."""
+        self._leading: set[asyncio.Task[None]] = set()
         self.refused_messages = 0
 
     @property
@@ -135,10 +141,18 @@ class Desk:
                 else:
                     if isinstance(message, Left):
                         self.balances.note_told(owner, message.nano)
+                    if isinstance(message, Seen):
+                        self._lead_on(owner, message.number)
                     self._board.deliver(owner, message)
             except FedgroupError:
                 self.refused_messages += 1
                 log.warning("a message was refused", extra={"owner": owner})
+
+    def _lead_on(self, owner: str, number: int) -> None:
+        if self.lead_on is not None:
+            task = asyncio.create_task(self.lead_on(owner, number))
+            self._leading.add(task)
+            task.add_done_callback(self._leading.discard)
 
     async def _note_presence(self, owner: str, presence: Presence) -> None:
         if presence.owner != owner:
@@ -149,6 +163,7 @@ class Desk:
         elif presence.here:
             self._shown[owner] = presence.certificate
             self._admit(owner)
+            self.most_records[owner] = presence.most_records
             self.balances.note_told(owner, None)
             await self.tell({owner: self._balance()})
         else:

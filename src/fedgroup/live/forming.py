@@ -19,6 +19,7 @@ from fedgroup.live.desk import Desk
 from fedgroup.live.logs import note_refusals
 from fedgroup.live.mending import Lapses
 from fedgroup.live.plans import LiveGroup, LivePlan, Roster, cohorts_of
+from fedgroup.live.public_log import PublicLog
 from fedgroup.live.settings import MPC_MOST
 from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.messages.asked import Describe, Offer, Reveal, Seal
@@ -49,6 +50,7 @@ class Forming:
         protection: Protection,
         seconds: float = 10.0,
         most: int = MPC_MOST,
+        log: PublicLog | None = None,
     ) -> None:
         self._desk = desk
         self._lapses = lapses
@@ -56,6 +58,7 @@ class Forming:
         self._protection = protection
         self._seconds = seconds
         self._most = most
+        self._log = log
         self._provider = Provider()
         self._unheard: dict[str, Describe] = {}  # what each owner was asked for the last time, until it is heard
 
@@ -118,7 +121,11 @@ class Forming:
 
     async def _vectors(self, epsilon: Epsilon, grid: tuple[int, int]) -> tuple[NoisyVectors, list[str]]:
         asked = Describe(secrets.token_bytes(16), grid[0], grid[1], epsilon.nano, self._desk.agreed)
+        if self._log is not None:
+            asked = replace(asked, logged=await self._log.described(asked, owners=len(self._desk.present)))
         said, refused, silent = await self._described(asked)
+        if self._log is not None:
+            await self._log.vectors({each.round for each in said.values()} | {asked.round}, heard=len(said))
         note_refusals(log, refused)
         names = sorted(name for name, each in said.items() if len(each.counts) == grid[0] * grid[1])
         if not names:
@@ -153,7 +160,7 @@ class Forming:
 
     def _asked_before(self, owner: str, new: Describe) -> Describe:
         known = self._unheard.get(owner)
-        return known if known is not None and replace(known, round=new.round) == new else new
+        return known if known is not None and replace(known, round=new.round, logged=new.logged) == new else new
 
     async def formed(self, plan_id: str, rosters: Sequence[Roster], *, terms: MaskSettings) -> list[LiveGroup]:
         """Return the groups that came about, of the rosters wished for."""

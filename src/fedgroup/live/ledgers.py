@@ -133,6 +133,19 @@ def take_restored(config: OwnerConfig, *, new_ledger: bool) -> None:
             marked.ledger.close()
 
 
+def take_another_log(config: OwnerConfig) -> None:
+    """Let an owner believe the next log that its provider shows; those that it saw before stay in its ledger."""
+    holder = Identity.load(config.identity.folder).name
+    _require_made(config, new_ledger=False)
+    with _sole_use(config, holder):
+        marked = _opened(config, holder, new_ledger=False)
+        try:
+            marked.ledger.accept_another_log()
+            marked.update()
+        finally:
+            marked.ledger.close()
+
+
 class Marking:
     """The marks of all ledgers of a process, kept up while they are used."""
 

@@ -12,6 +12,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, Protocol, TypedDict, Unpack
 
 from fedgroup.epsilon import Epsilon
@@ -19,9 +20,11 @@ from fedgroup.errors import InvalidQuery, LedgerUnavailable
 from fedgroup.live.asking import Asking
 from fedgroup.live.attendance import Attendance, Quorum
 from fedgroup.live.desk import Desk
+from fedgroup.live.doubts import Doubts
 from fedgroup.live.forming import Forming
 from fedgroup.live.mending import Lapses, Mending
 from fedgroup.live.plans import Leaving, LivePlan, Roster
+from fedgroup.live.public_log import PublicLog, lead_on
 from fedgroup.live.question import LiveQuestion, Released
 from fedgroup.live.settings import LiveSettings
 from fedgroup.live.tally import Tally
@@ -70,8 +73,10 @@ class Asked(TypedDict, total=False):
 class LiveProvider:
     """Coordinates owners over a wire."""
 
-    def __init__(self, desk: Desk, settings: LiveSettings, *, store: AnswerStore) -> None:
+    def __init__(self, desk: Desk, settings: LiveSettings, *, store: AnswerStore, log: PublicLog | None = None) -> None:
+        """With a public `log`, every question is written there before it is asked, and what came of it."""
         self.desk = desk
+        self.log = log
         self.settings = settings
         self.store = store
         self._lapses = Lapses(desk.arrivals)
@@ -82,9 +87,20 @@ class LiveProvider:
             protection=settings.protection,
             seconds=settings.seconds,
             most=settings.mpc_most,
+            log=log,
         )
-        self._asking = Asking(desk, self._lapses, settings.protection, Flow(settings.in_flight_bytes))
+        self._asking = Asking(
+            desk,
+            self._lapses,
+            settings.protection,
+            Flow(settings.in_flight_bytes),
+            log,
+            most_records=settings.most_records,
+        )
+        if log is not None:
+            desk.lead_on = partial(lead_on, log, desk)
         self._mending = Mending(desk, self._lapses)
+        self._doubts, self._drawn_anew = Doubts(), set[str]()
         self._leaving = Leaving(desk)
         self._changing = asyncio.Lock()
         self._retired: set[str] = set()  # who is still meant by a plan
@@ -204,7 +220,27 @@ class LiveProvider:
         )
         if asked.plan is not None:
             self._mending.note_answer(asked.plan, self._plans.get(asked.method.name), tally)
+        self._note_doubts(asked.method, tally)
+        if self.log is not None and tally.heard:
+            totals = tally.totals(self.settings.protection)
+            tally.entry = await self.log.answered(asked.query, tally, totals, as_map=asked.as_map)
+        elif self.log is not None:
+            await self.log.failed(tally.rounds)
         return tally
+
+    def _note_doubts(self, method: Method, tally: Tally) -> None:
+        """Name who was in groups with impossible sums; such groups are drawn anew, and some are asked alone."""
+        alone = self._doubts.note(impossible=tally.impossible, possible=tally.heard)
+        self._lapses.note_failed(alone)
+        if tally.impossible:
+            self._drawn_anew.add(method.name)
+        for name in sorted(tally.impossible):
+            log.warning("the sums of an owner, or of its group, are impossible", extra={"owner": name})
+
+    @property
+    def doubted(self) -> Mapping[str, int]:
+        """Owners whose last groups gave impossible sums, with how many did in a row."""
+        return self._doubts.doubted
 
     def partition(self, plan: LivePlan | None) -> tuple[int, float]:
         """Return how many groups, each owner alone counted as one, and how many noises answer a question now."""
@@ -263,7 +299,8 @@ class LiveProvider:
         """Return masked cohorts of the owners that are here, formed anew when somebody came."""
         async with self._changing:
             known, able = self._plans.get(method.name), self.desk.present - self._lapses.left_out
-            if known is not None and able <= known.formed_of and not self._mending.broken(known):
+            drawn = known is not None and method.name not in self._drawn_anew
+            if known is not None and drawn and able <= known.formed_of and not self._mending.broken(known):
                 return known
             arrivals = dict(self.desk.arrivals)
             # who came since the question was let in may make one group too large: then there are two
@@ -271,6 +308,7 @@ class LiveProvider:
             plan = await self._forming.by_chance(method.name, size, self.settings.masks)
             plan = replace(plan, settings={"formed_of": sorted(able)})
             await self._put_in_force(plan, plan.rosters, arrivals)
+            self._drawn_anew.discard(method.name)
             return plan
 
     async def _mended(self, plan: LivePlan) -> LivePlan:

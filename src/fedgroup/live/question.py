@@ -160,6 +160,7 @@ class LiveQuestion:
             "private": True,
             "asked_at": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
             "refused": tally.reasons,
+            "log_entry": tally.entry,
             **attendance.counts(tally.heard),
         }
         totals = tally.totals(settings.protection)

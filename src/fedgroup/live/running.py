@@ -24,14 +24,17 @@ from fedgroup.live.flushing import Flushing
 from fedgroup.live.ledgers import MarkedLedger, Marking, open_ledger, sole_owner
 from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
+from fedgroup.live.public_log import PublicLog
 from fedgroup.live.settings import agreed_on
 from fedgroup.live.vouching import Vouching
+from fedgroup.owner.heads import Heads
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.node_parts import OwnersSilo
 from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.space import PublicMap
+from fedgroup.storage.log_file import LogFile
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.storage.sole_use import sole_use
 from fedgroup.transport.broker import EmbeddedBroker
@@ -117,6 +120,9 @@ async def running_provider(
         )
         state = ProviderState(config.state.file, keep_days=config.state.keep_days)
         stack.callback(state.close)
+        lines = LogFile(log_file_of(config))
+        stack.callback(lines.close)
+        public_log = PublicLog(lines, config.settings, identity, agreed=_agreed(config.federation))
         channels = ProviderChannels(link, identity, verify_owner=vouching.verify)
         stack.push_async_callback(_end, asyncio.create_task(channels.keep_greeting()))
         desk = Desk(
@@ -136,7 +142,7 @@ async def running_provider(
         )
         stack.push_async_callback(_end, asyncio.create_task(expiries.keep_looking()))
         _spare_the_collector(stack)
-        yield RunningProvider(LiveProvider(desk, config.settings, store=state), state, port, expiries)
+        yield RunningProvider(LiveProvider(desk, config.settings, store=state, log=public_log), state, port, expiries)
 
 
 @asynccontextmanager
@@ -211,6 +217,7 @@ def open_node(
         clock=time.monotonic,
         encode=encode,
         agreed=_agreed(facts),
+        heads=Heads(marked.ledger, facts.name),
     )
     return node, identity, vouching, marked
 
@@ -241,10 +248,28 @@ def _owner(config: OwnerConfig, port: int | None, *, new_ledger: bool, known: di
         certificate=identity.certificate.der,
         agreed=agreed,
     )
-    channel = OwnerChannel(link, identity, agreed=agreed, verify_provider=lambda der: vouching.verify(der, "provider"))
+    channel = OwnerChannel(
+        link,
+        identity,
+        agreed=agreed,
+        verify_provider=lambda der: vouching.verify(der, "provider"),
+        most_records=node.policy.most_records,
+    )
+    node.heads.signed_by(lambda: _providers_key(channel, vouching))
     return _Owner(
         node, ledger, link, channel, vouching, tls, identity.certificate, config.silo.get("kind") != "records"
     )
+
+
+def _providers_key(channel: OwnerChannel, vouching: Vouching) -> bytes | None:
+    """Return the key that the provider signs with, by the certificate that it showed; None before it did."""
+    shown = channel.provider_shown.values()
+    return next((vouching.verify(der, "provider").tls_key for der in shown), None)
+
+
+def log_file_of(config: ProviderConfig) -> Path:
+    """Return the file of the provider's public log, beside its own file."""
+    return Path(config.state.file).with_suffix(".log.jsonl")
 
 
 def embedded_broker(config: ProviderConfig) -> EmbeddedBroker:

@@ -82,6 +82,7 @@ class LiveSettings:
     quorum: Quorum = field(default_factory=Quorum)
     messages_at_once: int = 2_000
     in_flight_bytes: int = IN_FLIGHT_BYTES
+    most_records: int | None = None
     accounting: Accounting = PURE
 
     def __post_init__(self) -> None:

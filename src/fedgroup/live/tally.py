@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.live.plans import LiveGroup
+from fedgroup.live.sheets import Sheet
 from fedgroup.messages import NoisyTotals
+from fedgroup.messages.logged import Logged
 from fedgroup.messages.said import Masked, Noisy
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
@@ -41,7 +43,9 @@ class Tally:
     their values, or whose leaders may have seen some. `paid` tells whether any owner may have charged itself: who
     answers alone or writes to a leader does so before it replies, the others when they are told to give their values.
     Who refuses for a reason that comes before its charge has not. `silent` were asked and said nothing in time. Only
-    who was `present` at the start is asked.
+    who was `present` at the start is asked. `possible` tells whether honest members
+    could give some sums; `impossible` are who was in groups of which it does not hold. `sheet` is what the public log
+    tells of the sums: `logged` is where the last round stands there, `entry` the number of the answer.
     """
 
     query: RangeQuery
@@ -63,6 +67,11 @@ class Tally:
     alone: int = 0
     modes: set[str] = field(default_factory=set)
     paid: bool = False
+    sheet: Sheet = field(default_factory=Sheet)
+    logged: Logged | None = None
+    possible: Callable[..., bool] = lambda *_sums, **_parts: True
+    impossible: set[str] = field(default_factory=set)
+    entry: int | None = None
 
     def __post_init__(self) -> None:
         self.sums = np.zeros(self.words, dtype=np.int64)
@@ -94,14 +103,24 @@ class Tally:
         unheard = [name for name in self.refused.keys() | self.silent if name not in self.heard]
         return 2 * sum(self.refused.get(name) == "budget" for name in unheard) > len(unheard)
 
-    def add(self, sums: Sequence[int], *, heard: Iterable[str]) -> None:
+    def admits(self, sums: Ints, members: Collection[str], *, parts: int = 0) -> bool:
+        """Tell whether sums are counted; if honest members could not give them, they are refused, and doubted."""
+        if self.possible(sums, members, parts=parts):
+            return True
+        self.impossible |= set(members)
+        self.refused |= dict.fromkeys(members, "bounds")
+        return False
+
+    def add(self, sums: Sequence[int], *, heard: Collection[str], group: str | None = None) -> None:
         """Add the noisy sums of one group, or of an owner alone: with one noise each."""
+        self.sheet.add(self.rounds, sums, group=group, heard=len(heard))
         self.sums += np.array(sums, dtype=np.int64)
         self.unmasked += 1
         self.heard |= set(heard)
 
     def add_masked(self, group: LiveGroup, total: Ints, *, heard: Sequence[str]) -> None:
         """Add the sums of a masked group, of which all members on a roster are heard: their masks are gone."""
+        self.sheet.add(self.rounds, total.tolist(), group=group.name, heard=len(heard), parts=group.terms.parts)
         self.hidden += total
         self.masked += 1
         self.shared += float(group.terms.shape(len(heard)))
@@ -129,6 +148,8 @@ class FirstStep:
         if not isinstance(reply, Noisy):
             return reply
         if owner not in self._alone or len(reply.sums) != self._tally.words:
+            return Unfit()
+        if not self._tally.admits(np.array(reply.sums, dtype=np.int64), [owner]):
             return Unfit()
         self._tally.add(reply.sums, heard=[owner])
         self._tally.alone += 1
@@ -169,14 +190,18 @@ class SecondStep:
         if total is None or not set(roster) <= set(counted):
             return False
         signed = total.view(f"i{self._widths[group.name]}").astype(np.int64)
-        self._tally.add_masked(group, signed, heard=roster)
-        return True
+        if self._tally.admits(signed, roster, parts=group.terms.parts):
+            self._tally.add_masked(group, signed, heard=roster)
+        return True  # impossible sums do not come from silence: nobody pays twice for them
 
     def _led(self, group: LiveGroup, reply: Any) -> Any:
         fits = isinstance(reply, Noisy) and len(reply.sums) == self._tally.words
         if not fits or not set(reply.heard) <= set(self._rosters[group.name]):
             return Unfit()
-        self._tally.add(reply.sums, heard=(group.members[p] for p in reply.heard))
+        heard = {group.members[p] for p in reply.heard}
+        if not self._tally.admits(np.array(reply.sums, dtype=np.int64), heard):
+            return Unfit()
+        self._tally.add(reply.sums, heard=heard, group=group.name)
         return Counted()
 
     def _masked(self, group: LiveGroup, reply: Any) -> Any:

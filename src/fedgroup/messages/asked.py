@@ -22,6 +22,7 @@ from fedgroup.messages.limits import (
     require_signatures,
     require_text,
 )
+from fedgroup.messages.logged import Logged
 from fedgroup.messages.said import Accepted, Revealed
 from fedgroup.messages.wire_query import WireQuery
 
@@ -35,6 +36,7 @@ class Describe:
     rows: int
     epsilon_nano: int
     agreed: bytes = b""
+    logged: Logged | None = None
 
     def __post_init__(self) -> None:
         require_agreed(self.agreed)
@@ -115,7 +117,10 @@ class Seal:
 
 @dataclass(frozen=True)
 class Ask:
-    """A question, to be answered alone (no plan) or in the group of a plan, within some time; `by` names the asker."""
+    """A question, to be answered alone (no plan) or in the group of a plan, within some time; `by` names the asker.
+
+    `logged` tells where it stands in the provider's public log.
+    """
 
     round: bytes
     query: WireQuery
@@ -123,6 +128,7 @@ class Ask:
     within_ms: int
     by: str = ""
     agreed: bytes = b""
+    logged: Logged | None = None
 
     def __post_init__(self) -> None:
         require_agreed(self.agreed)

@@ -1,8 +1,9 @@
 """What live roles say to each other on a wire. Plain values only, checked at birth: whoever decodes, checks.
 
-    provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Check, Balance, Relay, RelayMany, Leave, Agreed
+    provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Check, Balance, Relay, RelayMany, Leave, Agreed,
+                         Chain
     owner -> provider    Described, Accepted, Revealed, Sealed, Noisy, Ready, Masked, Checked, Left, Relayed,
-                         RelayedMany, Refused
+                         RelayedMany, Refused, Seen
     owner -> owner       Letter, sealed end to end: broker and provider see ciphertext only
     anyone               Presence, retained: an owner is here or gone
 
@@ -28,6 +29,7 @@ from fedgroup.messages.asked import (
     Reveal,
     Seal,
 )
+from fedgroup.messages.logged import Chain, Seen
 from fedgroup.messages.said import (
     Accepted,
     Checked,
@@ -45,10 +47,13 @@ from fedgroup.messages.said import (
     Sealed,
 )
 
-ToOwner = Describe | Offer | Reveal | Seal | Ask | Go | Check | Balance | Relay | RelayMany | Leave | Agreed | Letter
+ToOwner = (
+    Describe | Offer | Reveal | Seal | Ask | Go | Check | Balance | Relay | RelayMany | Leave | Agreed | Chain | Letter
+)
 FromOwner = (
     Described | Accepted | Revealed | Sealed | Noisy | Ready | Masked | Checked | Left | Relayed | RelayedMany | Refused
-)
+    | Seen
+)  # fmt: skip
 
 WIRE: dict[str, type] = {one.__name__: one for one in (*get_args(ToOwner), *get_args(FromOwner), Presence)}
 """Every class that may be decoded, by the name it travels under."""

@@ -23,9 +23,10 @@ from fedgroup.messages.limits import (
 
 REASONS = (
     "budget", "epsilon", "kind", "radius", "window", "members", "mode", "plan", "roster", "round", "attribute",
-    "bins", "cells", "paused", "offers", "silo", "failed", "ledger", "late", "federation", "protocol",
+    "bins", "cells", "paused", "offers", "silo", "failed", "ledger", "late", "federation", "log",
+    "bounds", "protocol",
 )  # fmt: skip
-_PERHAPS_CHARGED = ("failed", "ledger", "protocol", "round")
+_PERHAPS_CHARGED = ("failed", "ledger", "protocol", "round", "bounds")
 
 
 def perhaps_charged(reasons: Iterable[str]) -> bool:
@@ -33,6 +34,7 @@ def perhaps_charged(reasons: Iterable[str]) -> bool:
 
     All others come before the charge. Who `failed` had paid; a ledger that failed may have kept the charge; who does
     not know a `round` any more may have paid for it before it forgot; `protocol` also stands for what nobody foresaw.
+    `bounds` is the provider's word: the sums of its group cannot be.
     """
     return not set(_PERHAPS_CHARGED).isdisjoint(reasons)
 
@@ -213,15 +215,20 @@ class Letter:
 
 @dataclass(frozen=True)
 class Presence:
-    """An owner is here, with its certificate and the digest of what it agreed on, or gone."""
+    """An owner is here, with its certificate and the digest of what it agreed on, or gone.
+
+    `most_records` is how many records it counts in one bin at most, as its policy says; None: it does not say.
+    """
 
     owner: str
     here: bool
     certificate: bytes = b""
     version: int = VERSION
     agreed: bytes = b""
+    most_records: int | None = None
 
     def __post_init__(self) -> None:
         require(0 < len(self.owner) <= MOST_NAME, "an owner has a short name")
+        require(self.most_records is None or 0 < self.most_records < 1 << 48, "an owner counts some records at most")
         require(len(self.certificate) <= 4_096, "a certificate has at most 4096 bytes")
         require_agreed(self.agreed)

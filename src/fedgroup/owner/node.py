@@ -18,12 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import (
-    InvalidInput,
-    InvalidQuery,
-    LedgerUnavailable,
-    ProtocolViolation,
-)
+from fedgroup.errors import InvalidInput, InvalidQuery, LedgerUnavailable, ProtocolViolation
 from fedgroup.messages.asked import (
     Agreed,
     Ask,
@@ -39,6 +34,7 @@ from fedgroup.messages.asked import (
     Seal,
 )
 from fedgroup.messages.live import ToOwner
+from fedgroup.messages.logged import Chain
 from fedgroup.messages.said import (
     Accepted,
     Checked,
@@ -54,7 +50,8 @@ from fedgroup.messages.said import (
 )
 from fedgroup.owner.cells import require_following
 from fedgroup.owner.groups import MOST_OFFERS, Group, Memberships
-from fedgroup.owner.node_parts import Certified, OwnersSilo, OwnIdentity, RoundLedger
+from fedgroup.owner.heads import UNWATCHED
+from fedgroup.owner.node_parts import Certified, LogWatch, OwnersSilo, OwnIdentity, RoundLedger
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.refusals import Unknown, about, reason_of, require_answerable
 from fedgroup.owner.relays import Relays
@@ -62,13 +59,16 @@ from fedgroup.owner.rounds import (
     Ints,
     OpenRounds,
     Round,
+    cut_to,
     masked_reply,
+    named,
     noisy_sums,
     partial_letter,
     read_letter,
     sums_of,
     told_of_masked,
     too_long_to_lead,
+    with_bytes,
 )
 from fedgroup.owner.together import Answering, Begin, Earlier, Keep, answered, answered_together
 from fedgroup.privacy.budget import Charge
@@ -78,7 +78,7 @@ from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import disclose_to_leader, release_vectors, scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.words import question, round_name
+from fedgroup.questions.words import question
 from fedgroup.space import PublicMap
 
 PROVIDER = "provider"
@@ -105,10 +105,12 @@ class OwnerNode:
         trust: Callable[[], object] = object,
         clock: Callable[[], float] = lambda: 0.0,
         agreed: bytes = b"",
+        heads: LogWatch = UNWATCHED,
     ) -> None:
         """`trust` is explained at `Memberships`; `clock` tells seconds, and without one no answer is too late.
 
-        `agreed` is the digest of what all parties agreed on; who says another one is answered nothing.
+        `agreed` is the digest of what all parties agreed on; who says another one is answered nothing. `heads` are
+        those of the provider's log: a question that they do not admit is refused.
         """
         if not noise.private:
             raise InvalidInput("a live owner needs private noise; seeds and floating-point noise are for evaluation")
@@ -123,6 +125,7 @@ class OwnerNode:
         self._clock = clock
         self._encode = encode
         self._agreed = agreed
+        self.heads = heads
         self._groups = Memberships(identity.name, identity.owner_key.public, verify=verify, trust=trust)
         self._open = OpenRounds()
         self._charged = b""
@@ -185,8 +188,9 @@ class OwnerNode:
         if sender != PROVIDER:
             raise ProtocolViolation("only the provider asks")
         unwilling = self._unwilling(message)
-        if unwilling is not None:
-            return self._refused(about(message), unwilling)
+        if unwilling is not None:  # who cannot follow the log tells how far it came, and is led on
+            seen = self.heads.told(about(message)) if unwilling == "log" else ()
+            return self._said(Refused(about(message), unwilling), *seen)
         match message:
             case Ask():
                 return self._asked(message, arrived + message.within_ms / 1000)
@@ -198,7 +202,10 @@ class OwnerNode:
                 same = self.ledger.snapshot_of(message.earlier) == self._silo.snapshot()
                 return self._said(Checked(message.round, same))
             case Balance():
-                return self._said(self._left(message.round))
+                return self._said(self._left(message.round), *self.heads.told(message.round))
+            case Chain():
+                self.heads.follow(message)
+                return []
             case Offer():
                 return self._offered(message)
             case Reveal():
@@ -221,7 +228,9 @@ class OwnerNode:
         """Return the reason to refuse whatever this message asks."""
         if self.policy.paused and not isinstance(message, Leave):
             return "paused"
-        return None if self.agrees(message) else "federation"
+        if not self.agrees(message):
+            return "federation"
+        return "log" if isinstance(message, (Ask, Describe)) and not self.heads.admits(message) else None
 
     # --- groups -------------------------------------------------------------------------------------------------------
 
@@ -260,7 +269,7 @@ class OwnerNode:
             )
             return Described(asked.round, [int(value) for value in noisy.values[0]])
 
-        text = f"noisy counts of {asked.columns}x{asked.rows} cells, round {round_name(asked.round)}"
+        text = f"noisy counts of {asked.columns}x{asked.rows} cells, {named(asked)}"
         charge = Charge(epsilon, "setup", text, protection=self._protected)
         return [(PROVIDER, self._answered(asked.round, charge, make))]
 
@@ -296,12 +305,12 @@ class OwnerNode:
         kept = yield Earlier(round_id)
         if kept is None:
             raise refused
-        return _with_bytes(kept)
+        return with_bytes(kept)
 
     def _kept(self, round_id: bytes) -> bytes | None:
         """Return the reply of a round that was answered; one that was charged and has no reply gets none any more."""
         kept = self.ledger.kept_reply(round_id)
-        return None if kept is None else _with_bytes(kept)
+        return None if kept is None else with_bytes(kept)
 
     # --- what is left -------------------------------------------------------------------------------------------------
 
@@ -350,7 +359,7 @@ class OwnerNode:
             return [(PROVIDER, (yield from self._said_earlier(ask.round, error)))]
 
         def make() -> Noisy:
-            return Noisy(ask.round, self._noisy(self._silo.totals(query), query), [0])
+            return Noisy(ask.round, self._noisy(self._exact(query), query), [0])
 
         reply = yield from self._answering(ask.round, self._charge(ask, query, "alone"), make)
         return [(PROVIDER, reply)]
@@ -401,7 +410,7 @@ class OwnerNode:
         letter = self._answered(
             this.ask.round,
             self._charge(this.ask, query, f"to {group.leader}, who leads a trusted group of {len(group.members)}"),
-            lambda: partial_letter(this, disclose_to_leader(self._silo.totals(query)), self._identity),
+            lambda: partial_letter(this, disclose_to_leader(self._exact(query)), self._identity),
         )
         self._open.end(this)
         return [(group.leader, letter), *self._said(Ready(this.ask.round))]
@@ -451,7 +460,7 @@ class OwnerNode:
         self._require_time(this.until)
 
         def make() -> Noisy:
-            heard, exact = sums_of(this, self._silo.totals(this.query))
+            heard, exact = sums_of(this, self._exact(this.query))
             return Noisy(this.ask.round, self._noisy(exact, this.query), heard)
 
         charge = self._charge(this.ask, this.query, f"leading a trusted group of {len(this.group.members)}")
@@ -463,7 +472,7 @@ class OwnerNode:
         member = this.group.masked_with(self._identity.owner_key, positions)
 
         def make() -> Masked:
-            exact = self._silo.totals(this.query)
+            exact = self._exact(this.query)
             return masked_reply(this, exact, member, positions, protection=self._protection, noise=self._noise)
 
         told = told_of_masked(this, len(positions), self._protection)
@@ -471,23 +480,19 @@ class OwnerNode:
         self._open.end(this)
         return [(PROVIDER, reply)]
 
+    def _exact(self, query: RangeQuery) -> dict[str, Ints]:
+        return cut_to(self.policy.most_records, self._silo.totals(query), query)
+
     def _noisy(self, exact: Mapping[str, Ints], query: RangeQuery) -> list[int]:
         return noisy_sums(exact, query, protection=self._protection, noise=self._noise)
 
     def _charge(self, ask: Ask, query: RangeQuery, how: str) -> Charge:
         by = f", asked by {ask.by}" if ask.by else ""
-        text = f"{question(query)}, {how}{by}, round {round_name(ask.round)}"
+        text = f"{question(query)}, {how}{by}, {named(ask)}"
         return Charge(query.epsilon, "query", text, protection=self._protected, rho=query.rho)
 
-    def _said(self, message: Any) -> Letters:
-        return [(PROVIDER, self._encode(message))]
+    def _said(self, *messages: Any) -> Letters:
+        return [(PROVIDER, self._encode(each)) for each in messages]
 
     def _refused(self, about: bytes, reason: str) -> Letters:
         return self._said(Refused(about, reason))
-
-
-def _with_bytes(kept: bytes) -> bytes:
-    """Return a kept reply; a round that was charged and has no reply gets none any more."""
-    if not kept:
-        raise Unknown("round")
-    return kept

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted
+from fedgroup.messages.asked import Ask, Describe
+from fedgroup.messages.logged import Chain, Seen
 from fedgroup.privacy.budget import Charge
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.pair_keys import OwnerKey
@@ -41,6 +43,18 @@ class ComparisonBook(Protocol):
     def begin_comparison(
         self, session: bytes, *, over: str, limit: int, freeze: Callable[[], bytes]
     ) -> bytes | None: ...
+
+
+class LogWatch(Protocol):
+    """What an owner knows of the provider's public log; see `heads.py`."""
+
+    def signed_by(self, key: Callable[[], bytes | None]) -> None: ...
+
+    def told(self, round_id: bytes) -> Sequence[Seen]: ...
+
+    def admits(self, asked: Ask | Describe) -> bool: ...
+
+    def follow(self, chain: Chain) -> None: ...
 
 
 class RoundLedger(ComparisonBook, Protocol):

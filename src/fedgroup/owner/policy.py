@@ -24,6 +24,7 @@ from fedgroup.space import PublicMap, Range
 from fedgroup.space.places import Places, smallest_of
 from fedgroup.space.room import has_room
 
+_MOST_RECORDS = 1 << 40
 _SECOND = 1_000_000
 """In microseconds, as questions tell times."""
 
@@ -41,6 +42,7 @@ class Policy:
     smallest_radius   of a circle that every part of a range has room for, in the map's units, metres if in degrees
     smallest_cell     of a square that every place of a map has room for, in the map's units, metres if in degrees
     most_bins         the most bins of one question
+    most_records      the most records it counts in one bin, told to all: more count as so many; None: no bound
     shortest_window   the least length of a time window, and of each of its steps, in seconds
     attributes        the columns that may be summed; None: all that the silo has
     tell_left         whether the provider is told what is left of its cap; no answer depends on it
@@ -58,6 +60,7 @@ class Policy:
     smallest_radius: float = 0.0
     smallest_cell: float = 0.0
     most_bins: int = MOST_WORDS
+    most_records: int | None = None
     shortest_window: float = 0.0
     attributes: tuple[str, ...] | None = None
     tell_left: bool = False
@@ -74,6 +77,8 @@ class Policy:
             raise InvalidInput("smallest_radius, smallest_cell and shortest_window are at least 0, and finite")
         if self.most_bins < 1:
             raise InvalidInput("most_bins is at least 1")
+        if self.most_records is not None and not 1 <= self.most_records < _MOST_RECORDS:
+            raise InvalidInput(f"most_records is at least 1 and below {_MOST_RECORDS}")
 
     def against_question(self, query: RangeQuery, public_map: PublicMap) -> str | None:
         """Return the reason to refuse a question, None if there is none."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.messages import Variances
-from fedgroup.messages.asked import Ask
+from fedgroup.messages.asked import Ask, Describe
 from fedgroup.messages.said import Letter, Masked
 from fedgroup.owner.groups import Group
 from fedgroup.owner.refusals import Unknown
@@ -23,6 +23,7 @@ from fedgroup.privacy.release import Disclosed, release_masked, release_sum, sca
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.privacy.skellam import skellam_rho
 from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.words import round_name
 from fedgroup.secure.masking import round_context
 from fedgroup.secure.member import Member
 from fedgroup.secure.widths import word_bytes
@@ -241,3 +242,31 @@ def _masked_context(this: Round, roster: bytes) -> bytes:
         epoch=0,
         round_id=this.ask.round,
     )
+
+
+def cut_to(most_records: int | None, exact: Mapping[str, Ints], query: RangeQuery) -> dict[str, Ints]:
+    """Return exact sums as an owner gives them that counts so many records in one bin at most.
+
+    Guarantee: sensitivities are what they were. Each bin is cut by itself, and to cut two numbers to one range brings
+               them no farther apart: neither the L1 nor the L2 distance of two neighbours' vectors grows.
+    """
+    if most_records is None:
+        return dict(exact)
+    measure = query.measure
+    units = {part: measure.units if part == "sum" and measure is not None else 1 for part in exact}
+    lowest = -1 if measure is not None and measure.signed else 0
+    return {part: np.clip(sums, lowest * most_records * units[part], most_records * units[part])
+            for part, sums in exact.items()}  # fmt: skip
+
+
+def named(asked: Ask | Describe) -> str:
+    """Return what a charge is for in the books of both sides: the round, and its entry in the provider's log."""
+    entry = "" if asked.logged is None else f", log entry {asked.logged.number}"
+    return f"round {round_name(asked.round)}{entry}"
+
+
+def with_bytes(kept: bytes) -> bytes:
+    """Return a kept reply; a round that was charged and has no reply gets none any more."""
+    if not kept:
+        raise Unknown("round")
+    return kept

@@ -22,7 +22,7 @@ class Told:
     were here before, or belong to the plan, and are away. `delta` is the chance that epsilon does not hold: of
     concentrated accounting's statement, where the price was a rho, and that the random mask graph of some large group
     came out badly; 0 where there is neither. `rho` is what it counts in concentrated accounting; None where epsilon is
-    counted.
+    counted. `log_entry` is its number in the provider's public log, where there is one.
     """
 
     confidence: float
@@ -45,6 +45,7 @@ class Told:
     absent: int = 0
     delta: float = 0.0
     rho: float | None = None
+    log_entry: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

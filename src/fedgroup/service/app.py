@@ -17,7 +17,7 @@ except ImportError:
 
 from fedgroup.live.expiry import Expiries
 from fedgroup.live.provider import LiveProvider
-from fedgroup.service import api_page, published_routes, routes, tile_routes
+from fedgroup.service import api_page, log_routes, published_routes, routes, tile_routes
 from fedgroup.service.accounts import Service
 from fedgroup.service.bodies import LimitedBodies
 from fedgroup.service.charged_work import ChargedWork
@@ -67,7 +67,7 @@ def create_app(
     app = _application(until_all_is_done)
     app.state.service = Service(provider, state, questions, rates or Rates(), metrics, expiries, maps, publications)
     looked_at = (routes.looking, published_routes.router, tile_routes.router, ogc_routes.router)
-    for router in (routes.router, *looked_at, routes.open_router, api_page.router):
+    for router in (routes.router, *looked_at, log_routes.router, routes.open_router, api_page.router):
         app.include_router(router)
     add_handlers(app, metrics)
     app.add_middleware(LimitedBodies)

@@ -172,6 +172,9 @@ class OwnersShown(Shown):
     names: list[str] | None = None
     away: list[str] | None = Field(None, description="who is known and not here, for operators")
     differing: list[str] | None = Field(None, description="whose files disagree with the provider's, for operators")
+    doubted: dict[str, int] | None = Field(
+        None, description="whose groups gave impossible sums, and how often in a row, for operators"
+    )
 
     @classmethod
     def of(cls, provider: LiveProvider, found: Attendance, *, named: bool) -> OwnersShown:
@@ -182,6 +185,7 @@ class OwnersShown(Shown):
             names=sorted(found.present) if named else None,
             away=sorted(found.absent) if named else None,
             differing=sorted(provider.desk.differing) if named else None,
+            doubted=dict(sorted(provider.doubted.items())) if named else None,
         )
 
 

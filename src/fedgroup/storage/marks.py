@@ -82,14 +82,14 @@ def write_mark(file: Path, mark: Mark) -> None:
             opened.flush()
             os.fsync(descriptor)
         os.replace(draft, file)
-        _sync_folder(file.parent)
+        sync_folder(file.parent)
     except OSError as error:
         raise InvalidInput(
             f"{file} cannot be written ({error.strerror}); it tells which charges a ledger holds"
         ) from None
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Return when the disk knows which file has which name in a folder."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -21,7 +21,9 @@ from datetime import datetime, timedelta
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput, LedgerUnavailable
+from fedgroup.messages.logged import Head
 from fedgroup.privacy.budget import Charge, Spending, settle
+from fedgroup.storage import heads_table
 from fedgroup.storage.marks import Mark, Unmarked
 from fedgroup.storage.sqlite import SQLiteLedger, Standing
 
@@ -76,6 +78,7 @@ class OwnerLedger(SQLiteLedger):
         """
         self._charges, self._sessions = Unmarked(), Unmarked()
         self._seen: Standing | None = None
+        self._heads = heads_table.WaitingHeads()
         self._dropped_in, self._undropped = "", 0
         self._tell: Callable[[Mark], None] | None = None
         self._at_most: Epsilon | None = None
@@ -90,7 +93,16 @@ class OwnerLedger(SQLiteLedger):
 
     def _lay_out_rounds(self, holder: str | None) -> None:
         with self._transaction() as connection:
-            for table in (_ROUNDS, _REPLIES_BY_AGE, _COMPARISONS, _FROZEN, _OFFERS, _HOLDER, _NAME):
+            for table in (
+                _ROUNDS,
+                _REPLIES_BY_AGE,
+                _COMPARISONS,
+                _FROZEN,
+                _OFFERS,
+                _HOLDER,
+                _NAME,
+                *heads_table.TABLES,
+            ):
                 connection.execute(table)
             if connection.execute("SELECT name FROM ledger_name").fetchone() is None:
                 connection.execute("INSERT INTO ledger_name VALUES (?)", (_new_name(),))
@@ -126,7 +138,9 @@ class OwnerLedger(SQLiteLedger):
                 self._write(connection, [charge for charge, _ in new.values()], before)
                 rows = ((name, now, _NO_REPLY, snapshot) for name, (_, snapshot) in new.items())
                 connection.executemany("INSERT INTO rounds VALUES (?, ?, ?, ?)", rows)
+            heads = self._heads.write(connection)
             self._drop_old_replies(connection, now, begun=len(rounds))
+        self._heads.written(heads)
         self._seen = standing
         return begun
 
@@ -209,6 +223,26 @@ class OwnerLedger(SQLiteLedger):
             add = "INSERT INTO offers VALUES (?, 1) ON CONFLICT (epoch) DO UPDATE SET made = made + 1 RETURNING made"
             (made,) = connection.execute(add, (self.epoch,)).fetchone()
         return int(made) <= limit
+
+    def last_head(self) -> tuple[int, bytes] | None:
+        """Return the number of the last entry of the provider's log that was seen, and the head after it."""
+        with self._reading() as connection:
+            return heads_table.last_head(connection)
+
+    def note_head(self, head: Head) -> None:
+        """Keep a head that was seen, at the latest with the next charge."""
+        self._heads.add(head)
+
+    def note_fork(self, head: Head, *, base: bytes, links: bytes) -> None:
+        """Keep a head of another log than the one that was seen, with what leads to it: a proof of two logs."""
+        with self._transaction() as connection:
+            heads_table.write_fork(connection, head, base=base, links=links)
+
+    def accept_another_log(self) -> None:
+        """Believe the next log that the provider shows, and leave a line that tells so."""
+        with self._transaction() as connection:
+            heads_table.begin_log(connection, self.now())
+            self._note(connection, "another log of the provider is believed from here on")
 
     def comparisons(self) -> int:
         """Return how many secure comparisons this owner began in this epoch."""

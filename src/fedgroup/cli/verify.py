@@ -1,0 +1,73 @@
+"""`fedgroup verify`: whether a provider's public log is whole, signed, and adds up."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fedgroup.cli.grouped import grouped
+from fedgroup.cli.options import OPTIONS, OutputOptions, argument, option
+from fedgroup.cli.output import print_json, result, several
+from fedgroup.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from fedgroup.live.verifying import LogRead
+
+
+@grouped
+def verify(
+    log: Annotated[Path, argument("the log, as GET /v1/log shows it", "LOG")],
+    output: OutputOptions,
+    authority: Annotated[
+        Path | None,
+        option(OPTIONS, "--authority", "whose certificates are believed: a folder with ca.pem, revoked.pem", "FOLDER"),
+    ] = None,
+    ledger: Annotated[
+        list[Path] | None,
+        option(OPTIONS, "--ledger", "an owner's ledger that must agree with the log; may be given again", "FILE"),
+    ] = None,
+) -> None:
+    """Check a provider's public log: its chain, its signatures, its sums and answers; name the first wrong entry."""
+    from fedgroup.identity import Trust
+    from fedgroup.live.agreement import agreement
+
+    read = _read(log, None if authority is None else Trust.load(authority, stale=True))
+    agreed = {str(file): asdict(agreement(read, _there(file))) for file in ledger or []}
+    if output.json:
+        print_json(_facts(read) | {"authority": None if authority is None else str(authority), "ledgers": agreed})
+        return
+    facts = _facts(read)
+    result.print(
+        f"{log} is whole: {facts['entries']:,} entries of {read.federation}, each signed and on the one before"
+    )
+    told = (
+        f"{several(read.answered, 'answer')}, {read.failed:,} without one, {read.unended:,} rounds under way or cut off"
+    )
+    result.print(f"{told}; the groups' sums of {read.listed:,} answers are listed, and add up to them")
+    for file, found in agreed.items():
+        kept = f"{found['heads']:,} heads it saw and {found['charges']:,} charges agree"
+        result.print(f"{file}: {kept}; {found['counted']:,} of these are in the sums", highlight=False)
+        if found["before"] or found["forks"]:
+            result.print(f"  {found['before']:,} charges name no entry; {found['forks']:,} times another log was shown")
+    if authority is None:
+        result.print("the provider's certificate is the log's own: compare it with the authority's (--authority)")
+    result.print(f"head {facts['entries'] - 1}: {facts['head']}", highlight=False)
+
+
+def _read(log: Path, trust: Any) -> LogRead:
+    from fedgroup.live.verifying import read_log
+
+    with _there(log).open("rb") as lines:
+        return read_log(lines, trust=trust)
+
+
+def _there(file: Path) -> Path:
+    if not file.is_file():
+        raise InvalidInput(f"there is no file {file}")
+    return file
+
+
+def _facts(read: LogRead) -> dict[str, Any]:
+    counted = {name: getattr(read, name) for name in ("answered", "listed", "failed", "unended")}
+    return {"federation": read.federation, "entries": len(read.heads), "head": read.heads[-1].hex()} | counted

@@ -1,0 +1,103 @@
+"""Whether an owner's own books agree with the provider's public log: the heads it saw, and every charge it made.
+
+Guarantee: if they agree, every head that the owner kept is one of this log, so nothing that it saw was changed or left
+           out; and every charge since it saw the log names one entry, a round of its own with the same price, and no
+           entry is charged twice.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fedgroup.errors import ProtocolViolation, WrongLog
+from fedgroup.live.verifying import Asked, LogRead
+from fedgroup.messages.logged import Head
+from fedgroup.messages.said import Noisy
+from fedgroup.privacy.budget import Entry
+from fedgroup.secure.chain import leaf_of
+from fedgroup.storage.owner_books import OwnerBooks
+from fedgroup.transport.codec import decode
+
+_NAMED = re.compile(r"round ([0-9a-f]+), log entry ([0-9]+)$")
+_CHARGED = ("query", "setup")
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What an owner's books say beside a log: charges that name an entry, and those from before there was a log.
+
+    `counted` are the charges whose answers are in the log's sums; the others failed, or came too late to count.
+    """
+
+    heads: int
+    charges: int
+    counted: int
+    before: int
+    forks: int
+
+
+def agreement(log: LogRead, ledger: str | os.PathLike[str]) -> Agreement:
+    """Return how an owner's ledger agrees with a log, or raise `WrongLog`."""
+    with closing(OwnerBooks(ledger)) as books:
+        heads, entries, forks = books.heads(), books.entries(), books.forks()
+        for head in heads:
+            _require_in_log(head, log)
+        charges = [entry for entry in entries if entry.purpose in _CHARGED]
+        named = [found for entry in charges if (found := _named(entry)) is not None]
+        numbers = [number for number, _, _ in named]
+        if len(set(numbers)) < len(numbers):
+            raise WrongLog(_twice(numbers), "the owner was charged twice for it")
+        by_number = {asked.number: (name, asked) for name, asked in log.rounds.items()}
+        counted = 0
+        for number, round_name, entry in named:
+            name, asked = _same_price(by_number, number, round_name, entry)
+            counted += _counted(asked, bytes.fromhex(name), books, heads)
+    return Agreement(len(heads), len(named), counted, len(charges) - len(named), forks)
+
+
+def _require_in_log(head: Head, log: LogRead) -> None:
+    if head.number >= len(log.heads):
+        raise WrongLog(head.number, "the owner saw it, and the log ends before it")
+    if log.heads[head.number] != head.head:
+        raise WrongLog(head.number, "the owner saw another log up to here")
+
+
+def _named(entry: Entry) -> tuple[int, str, Entry] | None:
+    found = _NAMED.search(entry.question)
+    return None if found is None else (int(found[2]), found[1], entry)
+
+
+def _twice(numbers: Iterable[int]) -> int:
+    ordered = sorted(numbers)
+    return next(one for one, two in pairwise(ordered) if one == two)
+
+
+def _same_price(
+    rounds: Mapping[int, tuple[str, Asked]], number: int, round_name: str, entry: Entry
+) -> tuple[str, Asked]:
+    """Return the round that a charge names, if the log has it at the same price."""
+    name, asked = rounds.get(number, ("", None))
+    if asked is None or not name.startswith(round_name):
+        raise WrongLog(number, "the owner was charged for another round than stands there")
+    in_rho = asked.rho_pico is not None and entry.rho is not None
+    same = entry.rho.pico == asked.rho_pico if in_rho and entry.rho else entry.epsilon.nano == asked.epsilon_nano
+    if not same:
+        raise WrongLog(number, "the owner was charged another price than stands there")
+    return name, asked
+
+
+def _counted(asked: Asked, round_id: bytes, books: OwnerBooks, heads: Iterable[Head]) -> bool:
+    """Tell whether what the owner gave in a round is in the sums that the log tells: its own, or its group's."""
+    tags = {head.tag for head in heads if head.round == round_id and head.tag}
+    if tags:
+        return not asked.tags.isdisjoint(tags)
+    with suppress(ProtocolViolation):
+        noisy = decode(books.reply(round_id), (Noisy,))
+        sums = b"".join(each.to_bytes(8, "big", signed=True) for each in noisy.sums)
+        return leaf_of(round_id, b"", heard=1, parts=0, sums=sums) in asked.leaves
+    return asked.query is None and asked.end is not None

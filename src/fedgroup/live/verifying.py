@@ -1,0 +1,260 @@
+"""Reading a provider's public log as anybody can: chain, signatures, sums, answers. The first wrong line is told.
+
+Guarantee: a log that is read to its end holds entries that one provider of the federation signed, in this order, each
+           standing on all before it; every answer is about a question that was written down before it was asked, each
+           question has one end at most, and every answer is what its groups' sums add up to, as far as these are
+           listed, with the value and the interval that follow from them.
+Not covered: that a log goes on: whoever shows it can leave out the end. Heads that owners kept tell (`agreement.py`).
+             That a group gave the sums that are told of it: an owner alone, or a leader, finds its own; of a masked
+             group nobody but the provider knows them. Sums of long maps are hashes only.
+Proof:     docs/guarantees.md#a-log-that-anybody-can-check
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fedgroup.errors import FedgroupError, ProtocolViolation, WrongLog
+from fedgroup.identity import Certificate, Trust
+from fedgroup.identity.certificate import read_certificate
+from fedgroup.messages import NoisyTotals
+from fedgroup.messages.logged import question_from
+from fedgroup.privacy.release import scales_of
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import RangeQuery
+from fedgroup.secure.chain import FIRST, canonical, digest_of, head_after, leaf_of, root_of, stated
+from fedgroup.secure.signatures import require_signed
+from fedgroup.space import Box
+from fedgroup.user.role import read
+
+_FAULTS = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A round that the log tells of: the entry, what it costs, and the leaves and tags of its groups once it ended.
+
+    `end` is the number of the entry that tells what came of it; None while nothing did.
+    """
+
+    number: int
+    epsilon_nano: int
+    rho_pico: int | None = None
+    query: RangeQuery | None = None
+    end: int | None = None
+    leaves: frozenset[bytes] = frozenset()
+    tags: frozenset[bytes] = frozenset()
+
+
+@dataclass
+class LogRead:
+    """What a log told so far."""
+
+    federation: str = ""
+    heads: list[bytes] = field(default_factory=list)
+    rounds: dict[str, Asked] = field(default_factory=dict)
+    answered: int = 0
+    listed: int = 0
+    failed: int = 0
+
+    @property
+    def unended(self) -> int:
+        """How many rounds were written down and have no end: they were under way, or the provider died."""
+        return sum(each.end is None for each in self.rounds.values())
+
+
+class LogReader:
+    """Takes the lines of a log one by one."""
+
+    def __init__(self, trust: Trust | None = None) -> None:
+        """With a `trust`, only certificates of the federation's authority are believed; else any that fits itself."""
+        self._trust = trust
+        self._certificate: Certificate | None = None
+        self._domain = Box(0, 0, 1, 1)
+        self._protection = Protection()
+        self.found = LogRead()
+
+    def take(self, line: bytes) -> None:
+        """Check the next line, or raise `WrongLog`."""
+        number = len(self.found.heads)
+        try:
+            self._take(number, line)
+        except FedgroupError as error:
+            raise WrongLog(number, str(error)) from None
+        except _FAULTS:
+            raise WrongLog(number, "it is not an entry of a log") from None
+
+    def _take(self, number: int, line: bytes) -> None:
+        said = json.loads(line)
+        _require(canonical(said) == line, "it is not in its one spelling")
+        _require(set(said) == {"number", "previous", "signature", "entry"}, "it is not an entry of a log")
+        before = self.found.heads[-1] if number else FIRST
+        _require(said["number"] == number, f"it says that it is number {said['number']}")
+        _require(said["previous"] == before.hex(), "it does not follow from the lines before it")
+        entry = said["entry"]
+        head = head_after(number, before, digest_of(canonical(entry)))
+        _require((entry["kind"] == "begun") == (number == 0), "a log begins once")
+        if entry["kind"] in ("begun", "certificate"):
+            self._certificate = self._believed(bytes.fromhex(entry["certificate"]))
+        assert self._certificate is not None  # noqa: S101  the first line has one
+        signature = bytes.fromhex(said["signature"])
+        try:
+            require_signed(self._certificate.tls_key, stated(self._certificate.federation, number, head), signature)
+        except ProtocolViolation:
+            raise ProtocolViolation("the provider did not sign it") from None
+        _KINDS[entry["kind"]](self, number, entry)
+        self.found.heads.append(head)
+
+    def _believed(self, der: bytes) -> Certificate:
+        found = read_certificate(der) if self._trust is None else self._trust.issued(der, role="provider")
+        same = self._certificate is None or found.federation == self._certificate.federation
+        _require(found.role == "provider" and same, "it shows no certificate of the federation's provider")
+        return found
+
+    # --- kinds of entries ---------------------------------------------------------------------------------------------
+
+    def _begun(self, _number: int, entry: Mapping[str, Any]) -> None:
+        assert self._certificate is not None  # noqa: S101  just read
+        _require(entry["federation"] == self._certificate.federation, "it is the log of another federation")
+        self.found.federation = entry["federation"]
+        self._domain, self._protection = Box(*entry["domain"]), Protection(**entry["protection"])
+
+    def _renewed(self, _number: int, entry: Mapping[str, Any]) -> None:
+        """The certificate was looked at by `_take`."""
+
+    def _asked(self, number: int, entry: Mapping[str, Any]) -> None:
+        wire = question_from(entry["question"])
+        query = wire.read(self._domain)
+        self._begin(entry["round"], Asked(number, wire.epsilon_nano, wire.rho_pico, query))
+
+    def _described(self, number: int, entry: Mapping[str, Any]) -> None:
+        self._begin(entry["round"], Asked(number, int(entry["epsilon_nano"])))
+
+    def _begin(self, name: str, asked: Asked) -> None:
+        _require(len(bytes.fromhex(name)) == 16 and name not in self.found.rounds, "its round is not a new one")
+        self.found.rounds[name] = asked
+
+    def _vectors(self, number: int, entry: Mapping[str, Any]) -> None:
+        for name in entry["rounds"]:  # vectors that come late end their round a second time
+            asked = self.found.rounds.get(name)
+            _require(asked is not None and asked.query is None, "it is about vectors that nobody asked for")
+            self._end(name, number)
+
+    def _failed(self, number: int, entry: Mapping[str, Any]) -> None:
+        for name in entry["rounds"]:
+            self._unended(name)
+            self._end(name, number)
+        self.found.failed += 1
+
+    def _answered(self, number: int, entry: Mapping[str, Any]) -> None:
+        names = entry["rounds"]
+        asked = [self._unended(name) for name in names]
+        query = asked[0].query
+        _require(query is not None, "it answers no question")
+        assert query is not None  # noqa: S101  just looked
+        _require(all(each.query == query for each in asked), "it answers two questions")
+        leaves = [_leaf_told(each, names) for each in entry["groups"]]
+        tags = [each["group"] for each in entry["groups"] if each["group"]]
+        fits = leaves == sorted(leaves) and len(set(tags)) == len(tags)  # owners alone may have given the same
+        _require(fits, "its groups are not in their order, or one is there twice")
+        _require(entry["root"] == root_of(leaves).hex(), "its root is not that of its groups")
+        self._add_up(query, entry)
+        for at, name in enumerate(names):
+            own = [(leaf, each) for leaf, each in zip(leaves, entry["groups"], strict=True) if each["round"] == at]
+            known = frozenset(bytes.fromhex(each["group"]) for _, each in own if each["group"])
+            self._end(name, number, leaves=frozenset(leaf for leaf, _ in own), tags=known)
+        self.found.answered += 1
+
+    def _unended(self, name: str) -> Asked:
+        asked = self.found.rounds.get(name)
+        _require(asked is not None, "it is about a round that nobody was asked in")
+        assert asked is not None  # noqa: S101  just looked
+        _require(asked.end is None, "it is about a round that ended before")
+        return asked
+
+    def _end(self, name: str, number: int, **told: Any) -> None:
+        known = self.found.rounds[name]
+        self.found.rounds[name] = Asked(known.number, known.epsilon_nano, known.rho_pico, known.query, number, **told)
+
+    def _add_up(self, query: RangeQuery, entry: Mapping[str, Any]) -> None:
+        """Check that groups make up totals, and totals the answer."""
+        groups, parts = entry["groups"], query.parts
+        totals: dict[str, Sequence[int]] = {part: _whole(entry["totals"][part], query.bins) for part in parts}
+        _require(set(entry["totals"]) == set(parts), "its totals are of other parts than were asked for")
+        heard = sum(each["heard"] for each in groups)
+        _require(heard == entry["heard"] <= entry["owners"], "its owners are not those of its groups")
+        shared = math.fsum(each["heard"] / each["parts"] for each in groups if each["parts"])
+        noises = shared + sum(not each["parts"] for each in groups)
+        _require(math.isclose(noises, entry["noises"], rel_tol=1e-9), "its noises are not those of its groups")
+        _require(math.isclose(shared, entry["shared"], rel_tol=1e-9), "its noises are not those of its groups")
+        if all("sums" in each for each in groups):
+            sums = np.array([_whole(each["sums"], query.bins * len(parts)) for each in groups], dtype=object)
+            added = sums.sum(axis=0).reshape(-1, len(parts))
+            told = np.array([totals[part] for part in parts], dtype=object).T
+            _require(bool((added == told).all()), "its totals are not the sum of its groups")
+            self.found.listed += 1
+        if entry["answer"] is not None:
+            self._read_out(query, totals, entry)
+
+    def _read_out(self, query: RangeQuery, totals: Mapping[str, Sequence[int]], entry: Mapping[str, Any]) -> None:
+        sums = {part: np.array(each, dtype=np.int64) for part, each in totals.items()}
+        scales, noises = scales_of(query, self._protection), entry["noises"]
+        reading = read(
+            query, NoisyTotals(sums, scales, False, noises=noises, heard=entry["heard"], shared=entry["shared"])
+        )
+        told, found = entry["answer"], (reading.value, *reading.interval)
+        same = (_close(one, two) for one, two in zip((told["value"], *told["interval"]), found, strict=True))
+        _require(all(same), "its answer is not what its totals stand for")
+
+
+_KINDS = {
+    "begun": LogReader._begun,
+    "certificate": LogReader._renewed,
+    "asked": LogReader._asked,
+    "described": LogReader._described,
+    "answered": LogReader._answered,
+    "failed": LogReader._failed,
+    "vectors": LogReader._vectors,
+}
+
+
+def read_log(lines: Iterable[bytes], *, trust: Trust | None = None) -> LogRead:
+    """Return what a log tells, or raise `WrongLog` with its first wrong line."""
+    reader = LogReader(trust)
+    for line in lines:
+        reader.take(line.removesuffix(b"\n"))
+    if not reader.found.heads:
+        raise WrongLog(0, "there is no line at all")
+    return reader.found
+
+
+def _leaf_told(group: Mapping[str, Any], rounds: Sequence[str]) -> bytes:
+    """Return the leaf of a group, worked out where its sums are told."""
+    _require(min(group["heard"], group["parts"] + 1) >= 1, "a group has members")
+    if "sums" not in group:
+        leaf = bytes.fromhex(group["leaf"])
+        _require(len(leaf) == len(FIRST), "a leaf is a hash")
+        return leaf
+    sums = np.array(group["sums"], dtype=np.int64).astype(">i8").tobytes()
+    tag, counts = bytes.fromhex(group["group"]), {"heard": group["heard"], "parts": group["parts"]}
+    return leaf_of(bytes.fromhex(rounds[group["round"]]), tag, sums=sums, **counts)
+
+
+def _whole(numbers: Sequence[int], count: int) -> Sequence[int]:
+    _require(len(numbers) == count and all(type(each) is int for each in numbers), "its sums are not of its bins")
+    return numbers
+
+
+def _close(one: float | None, two: float | None) -> bool:
+    return one == two if one is None or two is None else math.isclose(one, two, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _require(true: bool, why: str) -> None:
+    if not true:
+        raise ProtocolViolation(why)

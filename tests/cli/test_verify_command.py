@@ -1,0 +1,53 @@
+"""`fedgroup verify`: a whole log is said to be so; the first wrong entry is named, and the exit code tells."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+
+from fedgroup.identity import Authority, Identity, Trust
+from fedgroup.identity.own import write_answer, write_request
+from fedgroup.identity.requests import LOCAL_HOSTS
+from fedgroup.live.public_log import PublicLog
+from fedgroup.live.settings import LiveSettings
+from fedgroup.messages.wire_query import WireQuery, WireRange
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.space import Box, PublicMap
+from fedgroup.storage.log_file import LogFile
+from fedgroup.storage.owner_ledger import OwnerLedger
+
+
+def test_a_log_is_verified_and_its_first_wrong_entry_is_named(fedgroup, tmp_path):
+    log = tmp_path / "provider.log.jsonl"
+    asyncio.run(_write(log, _provider(tmp_path)))
+    with closing(OwnerLedger(tmp_path / "ledger.db")):
+        pass
+    told = ("verify", log, "--authority", tmp_path / "authority", "--ledger", tmp_path / "ledger.db")
+    facts = fedgroup(*told, "--json").json
+    assert (facts["federation"], facts["entries"], facts["failed"], facts["unended"]) == ("city", 4, 1, 1)
+    assert facts["ledgers"][str(tmp_path / "ledger.db")]["charges"] == 0
+    shown = fedgroup("verify", log)
+    assert (shown.code, facts["head"] in shown.out.replace("\n", ""), "--authority" in shown.out) == (0, True, True)
+    log.write_bytes(log.read_bytes().replace(b'"epsilon_nano":1000', b'"epsilon_nano":2000', 1))
+    wrong = fedgroup(*told)
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "entry 1 of the log is wrong: the provider did not sign it" in " ".join(wrong.err.split())
+    assert fedgroup("verify", tmp_path / "nothing").code == 2
+
+
+def _provider(folder: Path) -> Identity:
+    authority = Authority.create(folder / "authority", "city")
+    request = write_request(folder / "keys", "provider", "provider", hosts=LOCAL_HOSTS)
+    write_answer(folder / "keys", authority.issue(request), Trust.load(authority.folder, stale=True))
+    return Identity.load(folder / "keys")
+
+
+async def _write(file: Path, provider: Identity) -> None:
+    settings = LiveSettings("city", PublicMap(Box(0, 0, 10, 10)), Protection())
+    with closing(LogFile(file)) as lines:
+        log = PublicLog(lines, settings, provider, agreed=b"")
+        query = WireQuery("count", WireRange("circle", [1, 2, 3]), 10**9)
+        await log.asked(bytes(16), query, owners=3)
+        await log.asked(bytes(15) + b"1", query, owners=3)
+        await log.failed([bytes(16)])

@@ -1,0 +1,154 @@
+"""Lies are bounded: sums that honest owners could not give are not counted, and liars are found by elimination."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import InvalidInput, TooFewHeard
+from fedgroup.lab.experiments.liars import CHECKED, NONE, UNCHECKED, liars_measured
+from fedgroup.live.bounds import Bounds
+from fedgroup.live.doubts import Doubts
+from fedgroup.owner.policy import Policy
+from fedgroup.owner.rounds import cut_to
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.space import Box, Circle, Grid
+
+PRECISE = Epsilon.of(50)
+COUNT = RangeQuery("count", Circle(5, 5, 3), PRECISE)
+MAP = RangeQuery("count", Grid(Box(0, 0, 10, 10), 3, 3), PRECISE)
+AVERAGE = RangeQuery("avg", Circle(5, 5, 3), PRECISE, Measure("fare", 10.0, False, 1.0))
+SIGNED = RangeQuery("sum", Circle(5, 5, 3), PRECISE, Measure("fare", 10.0, True, 1.0))
+PAIR = ("ann", "bob")
+
+
+def possible(query: RangeQuery, *sums: int, bounds: Bounds | None = None, parts: int = 0) -> bool:
+    return (bounds or Bounds(Protection(), {"ann": 5, "bob": None}, 7)).possible(
+        query, np.array(sums), PAIR, parts=parts
+    )
+
+
+def test_counts_lie_between_nothing_and_the_bounds_of_all_members_but_for_noise() -> None:
+    assert all(possible(COUNT, each) for each in (0, 6, 12))  # 5 as ann says, 7 as the operator does of bob
+    assert not any(possible(COUNT, each) for each in (-3, 15, 1 << 62, -(1 << 62)))
+    assert possible(MAP, *[12] * 9)
+    assert not possible(MAP, *[0] * 8, 15)
+    unbounded = Bounds(Protection(), {"ann": 5})
+    assert possible(COUNT, 1 << 40, bounds=unbounded)
+    assert not possible(COUNT, -9, bounds=unbounded)
+
+
+def test_every_part_has_its_own_bounds_and_only_signed_sums_are_negative() -> None:
+    assert possible(AVERAGE, 12 * 10, 12)
+    assert not possible(AVERAGE, 12 * 10 + 60, 12)
+    assert not possible(AVERAGE, 12 * 10, 30)
+    assert not possible(AVERAGE, -60, 0)
+    assert possible(SIGNED, -120)
+    assert not possible(SIGNED, -180)
+
+
+def test_where_owners_are_the_unit_their_records_are_bounded_in_all_bins_together() -> None:
+    bounds = Bounds(Protection(unit="owner", max_records=4), {})
+    assert possible(MAP, 8, *[0] * 8, bounds=bounds)
+    assert not possible(MAP, *[8] * 9, bounds=bounds)
+
+
+def test_honest_noise_is_never_taken_for_a_lie() -> None:
+    rng = np.random.default_rng(5)
+    query = RangeQuery("count", Circle(5, 5, 3), Epsilon.of(0.1))
+    draws = rng.geometric(1 - np.exp(-0.1), (2, 20_000))
+    bounds = Bounds(Protection(), {}, 1)
+    assert all(bounds.possible(query, np.array([each]), PAIR) for each in draws[0] - draws[1])
+    assert not bounds.possible(query, np.array([500]), PAIR)
+
+
+@given(st.lists(st.integers(-50, 50), min_size=9, max_size=9), st.lists(st.integers(-50, 50), min_size=9, max_size=9))
+def test_what_an_owner_cuts_to_its_bound_brings_no_two_vectors_farther_apart(one: list[int], two: list[int]) -> None:
+    cut = [cut_to(20, {"count": np.array(each)}, MAP)["count"] for each in (one, two)]
+    assert all(each.min() >= 0 and each.max() <= 20 for each in cut)
+    before, after = np.abs(np.array(one) - np.array(two)), np.abs(cut[0] - cut[1])
+    assert (after <= before).all()
+
+
+def test_a_bound_is_a_number_of_records() -> None:
+    with pytest.raises(InvalidInput, match="most_records"):
+        Policy(most_records=0)
+
+
+def lie(owner: Any, by: int) -> None:
+    """Let an owner count so many records more than it has."""
+    honest = owner.silo.totals
+    owner.silo.totals = lambda query: {part: sums + by for part, sums in honest(query).items()}
+
+
+@pytest.mark.parametrize("by", [10**6, -(10**6)])
+def test_a_liar_in_a_cohort_is_found_by_elimination_and_the_others_are_heard_again(
+    city: Callable[..., Any], by: int
+) -> None:
+    async def run() -> None:
+        async with city(owners=12, most_records=100, cap=1_000) as found:
+            lie(found.owners["owner-5"], by)
+            for number in (1, 2):
+                answer = await found.provider.ask(question(number), method="cohorts")
+                assert (answer.heard, answer.refused) == (8, {"bounds": 4})
+                honest = set(found.owners) - {name for name, times in found.provider.doubted.items() if times}
+                assert (len(honest), "owner-5" in honest) == (8, False)
+                assert answer.value == found.true_count(question(number), honest)
+            for number in (3, 4):
+                answer = await found.provider.ask(question(number), method="cohorts")
+                assert (answer.heard, answer.refused) == (11, {"bounds": 1})
+                honest = [name for name in found.owners if name != "owner-5"]
+                assert answer.value == found.true_count(question(number), honest)
+                assert set(found.provider.doubted) == {"owner-5"}
+            assert {float(owner.ledger.spent()) for owner in found.owners.values()} == {4 * 50.0}  # nobody paid twice
+
+    asyncio.run(run())
+
+
+def question(number: int) -> RangeQuery:
+    return RangeQuery("count", Circle(5, 5, 3 + number / 100), PRECISE)
+
+
+def test_a_liar_alone_and_a_lying_leader_are_refused_and_an_owner_keeps_to_its_own_bound(
+    city: Callable[..., Any],
+) -> None:
+    async def run() -> None:
+        async with city(owners=2, most_records=100) as found:
+            lie(found.owners["owner-0"], 10**6)
+            answer = await found.provider.ask(question(1), method="dp")
+            assert (answer.heard, answer.refused, answer.missing) == (1, {"bounds": 1}, 1)
+            lie(found.owners["owner-1"], 10**6)
+            with pytest.raises(TooFewHeard) as nobody:
+                await found.provider.ask(question(2), method="dp")
+            assert (nobody.value.charged, nobody.value.refused) == (True, {"bounds": 2})
+        async with city(owners=1, most_records=100) as found:
+            honest = await found.add("careful", most_records=7)
+            assert found.true_count(question(1), ["careful"]) > 7
+            lie(found.owners["owner-0"], -found.true_count(question(1), ["owner-0"]))
+            assert (await found.provider.ask(question(1), method="dp")).value == 7
+            assert honest.node.policy.most_records == 7
+
+    asyncio.run(run())
+
+
+def test_doubts_end_with_a_group_whose_sums_can_be() -> None:
+    doubts = Doubts()
+    assert doubts.note(impossible=["ann", "bob"], possible=["eve"]) == set()
+    assert doubts.note(impossible=["ann", "eve"], possible=["bob"]) == {"ann"}
+    assert dict(doubts.doubted) == {"ann": 2, "eve": 1}
+
+
+def test_the_measured_influence_of_liars_is_gone_once_they_are_found() -> None:
+    rows = {(row.liars, row.question): row for row in liars_measured(owners=60, epsilon=0.3, cohort=20, trials=3)}
+    assert rows[UNCHECKED, 4].mae > 900_000
+    assert rows[CHECKED, 4].mae < 100
+    assert rows[CHECKED, 4].heard == 59
+    assert rows[NONE, 1].heard == 60
