@@ -71,6 +71,12 @@ def test_headings_are_there_and_docstrings_name_the_same() -> None:
         assert named <= {name for name, rows in LISTED.items() if module in rows}, module
 
 
+def test_attacks_that_are_told_of_are_there() -> None:
+    told = set(re.findall(r"`(tests/[\w/]+\.py)`", (ROOT / "docs/audit.md").read_text()))
+    assert {path for path in told if not (ROOT / path).exists()} == set()
+    assert {f"tests/attacks/{path.name}" for path in (TESTS / "attacks").glob("test_*.py")} <= told
+
+
 def test_no_proof_is_without_code() -> None:
     proofs = {name for name, text in anchors().items() if re.search(r"\*Proof", text)}
     assert proofs - set(LISTED) == set()

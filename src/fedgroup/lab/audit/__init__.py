@@ -58,13 +58,19 @@ def chosen_rows(*, quick: bool = False, only: str = "") -> list[Row]:
 
 
 def audited(
-    rows: Sequence[Row], *, effort: float = 1.0, noise: Callable[[], NoiseSource] = SecureNoise, jobs: int = 1
+    rows: Sequence[Row],
+    *,
+    effort: float = 1.0,
+    noise: Callable[[], NoiseSource] = SecureNoise,
+    jobs: int = 1,
+    share: float | None = None,
 ) -> Iterator[Verdict]:
     """Yield the verdict on each row, in their order; `effort` is a share of the draws of a full audit.
 
-    Several `jobs` are processes of their own, each of which makes its noise itself.
+    Several `jobs` are processes of their own, each of which makes its noise itself. A row's `share` of the false alarm
+    is that of so many rows, unless it is said.
     """
-    alarm = FALSE_ALARM / len(rows)
+    alarm = FALSE_ALARM / len(rows) if share is None else share
     if jobs == 1:
         yield from (judged(row, alarm=alarm, effort=effort, noise=noise) for row in rows)
         return
