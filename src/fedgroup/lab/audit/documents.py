@@ -19,7 +19,7 @@ DATA = Path("docs/data/audit.csv")
 PAGE = Path("docs/audit.md")
 COLUMNS = (
     "release", "bins", "how", "protection", "epsilon", "rho", "delta", "seen_by", "shown", "charged", "noticed_from",
-    "worlds", "draws", "seconds",
+    "draws",
 )  # fmt: skip
 _MARKED = re.compile(r"<!-- audit -->\n.*?<!-- /audit -->", flags=re.S)
 

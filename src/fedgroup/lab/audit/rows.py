@@ -176,6 +176,11 @@ def _several_questions() -> Iterator[Row]:
             )
 
 
+_SUBJECT = Protection("add-remove", "subject", MOST_RECORDS, MOST_BINS, subjects=True)
+_OWNER = Protection("add-remove", "owner", MOST_RECORDS, subjects=True)
+"""Units that move a number by three: moved by one, Skellam noise costs much less than its bound says."""
+
+
 def _grouped() -> Iterator[Row]:
     """Every kind by every method of groups; maps and series too."""
     for method, seen_by in GROUPED.items():
@@ -184,9 +189,8 @@ def _grouped() -> Iterator[Row]:
                 if shape == "map" and kind not in ("count", "people"):
                     continue
                 for price in (PURE, CONCENTRATED):
-                    # three records to a unit: with one only, Skellam noise costs much less than its bound says
-                    unit = Protection("add-remove", "subject", MOST_RECORDS, MOST_BINS, subjects=True)
-                    setting = Setting(kind, shape, unit, signed)
+                    several = kind != "people" or shape == "map"
+                    setting = Setting(kind, shape, _SUBJECT if several else _OWNER, signed)
                     masked = method != "trusted"
                     yield _row(
                         setting,
@@ -288,14 +292,14 @@ def _live() -> Iterator[Row]:
         for kind in ("count", "avg"):
             for price in (PURE, CONCENTRATED):
                 yield _row(
-                    Setting(kind, "range", Protection()),
+                    Setting(kind, "range", _SUBJECT),
                     price,
                     partial(live_views.LiveGroups, mode=mode),
                     how=f"live, {mode}",
                     seen_by=seen_by,
                     owners=MEMBERS,
                     shared=mode == "masked",
-                    draws=5_000,
+                    draws=4_000,
                     quick=mode == "masked" and kind == "count" and price.rho is None,
                 )
     for protection in (Protection(), Protection("replace", "owner", MOST_RECORDS)):
