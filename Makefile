@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs site screenshots results demo services test test-gpu test-qgis test-pythons test-spu chaos publication mutants bench build check types test-types clean
+.PHONY: help docs site screenshots results demo services test test-gpu test-qgis test-pythons test-spu chaos publication mutants audit audit-planted locked sbom vulnerabilities bench build check types test-types clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -64,6 +64,24 @@ publication: build  ## a map of 200 live owners (OWNERS=), 5 % of whom die betwe
 
 mutants: build services  ## bugs planted one by one; some test must notice each (ONLY="words of a name")
 	FEDGROUP_DATA="$(FEDGROUP_DATA)" $(BIN)/python tests/mutants/mutants_run.py $(if $(ONLY),--only "$(ONLY)")
+
+audit: build  ## attack every kind of release (about half an hour), and write docs/audit.md's report from it
+	@mkdir -p build
+	$(BIN)/fedgroup audit --json > build/audit.json
+	$(BIN)/python -m fedgroup.lab.audit.documents build/audit.json
+
+audit-planted: build  ## the same with half the noise: every row must notice (EFFORT=0.25, ONLY="words of a name")
+	$(BIN)/python tests/audit/planted_run.py --effort $(or $(EFFORT),0.25) $(if $(ONLY),--only "$(ONLY)")
+
+locked: build  ## locked.txt anew: every package of constraints.txt with the hash of its file, for this Python and system
+	$(BIN)/python scripts/locked.py > locked.txt.new && mv locked.txt.new locked.txt
+
+sbom: build  ## build/sbom.json: what a locked installation holds, as CycloneDX
+	@mkdir -p build
+	$(BIN)/python scripts/sbom.py locked.txt > build/sbom.json
+
+vulnerabilities: build  ## known weaknesses of locked versions, in a copy of the OSV database for PyPI (OSV=all.zip)
+	$(BIN)/python scripts/vulnerable.py locked.txt $(OSV)
 
 test-pythons:  ## the quick tests with every Python of 3.11 to 3.13 that is here (PYTHONS="3.12" for one)
 	@scripts/pythons.sh

@@ -9,6 +9,8 @@ from functools import lru_cache
 import numpy as np
 from scipy import stats
 
+from fedgroup.lab.audit.bounds import least_delta, least_epsilon
+
 FALSE_ALARM = 1e-6
 """The chance that a correct sampler fails one test here; keys are fixed, so a test that passed once passes always.
 
@@ -80,23 +82,13 @@ def p_value_of_shape(draws: np.ndarray, scale: Fraction, shape: Fraction) -> flo
 
 
 def audited_epsilon(likely: int, unlikely: int, draws: int) -> float:
-    """A lower bound of the epsilon of a mechanism that was in an event so often of two neighbours' so many draws each.
-
-    Clopper-Pearson on both sides: it exceeds the true epsilon with a chance of `FALSE_ALARM`.
-    """
-    low = stats.beta.ppf(FALSE_ALARM / 2, likely, draws - likely + 1)
-    high = stats.beta.ppf(1 - FALSE_ALARM / 2, unlikely + 1, draws - unlikely)
-    return math.log(low / high)
+    """A lower bound of the epsilon of a mechanism that was in an event so often of two neighbours' draws."""
+    return least_epsilon(likely, unlikely, draws, alarm=FALSE_ALARM)
 
 
 def audited_delta(likely: int, unlikely: int, draws: int, *, epsilon: float) -> float:
-    """A lower bound of the delta that goes with an epsilon, of a mechanism that was in an event so often.
-
-    Clopper-Pearson on both sides: it exceeds the true delta with a chance of `FALSE_ALARM`.
-    """
-    low = stats.beta.ppf(FALSE_ALARM / 2, likely, draws - likely + 1) if likely else 0.0
-    high = stats.beta.ppf(1 - FALSE_ALARM / 2, unlikely + 1, draws - unlikely)
-    return float(low - math.exp(epsilon) * high)
+    """A lower bound of the delta that goes with an epsilon, of a mechanism that was in an event so often."""
+    return least_delta(likely, unlikely, draws, alarm=FALSE_ALARM, epsilon=epsilon)
 
 
 def symmetric_p(draws: np.ndarray, weights: np.ndarray) -> float:

@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from fedgroup.cli import (
     ask,
     ask_publish,
+    audit,
     basemap,
     bench,
     brokers,
@@ -134,7 +135,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "broker": brokers.broker,
         "basemap": basemap.basemap,
     },
-    "Measure": {"experiment": experiment.experiment, "bench": bench.bench},
+    "Measure": {"experiment": experiment.experiment, "bench": bench.bench, "audit": audit.audit},
 }
 _GROUPS: dict[str, tuple[str, str, dict[str, Callable[..., None]]]] = {
     "ask": (
