@@ -20,6 +20,7 @@ from fedgroup.messages.limits import MOST_TEXT, MOST_WORDS
 from fedgroup.owner.policy import Policy
 from fedgroup.privacy.accounting import Accounting
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
+from fedgroup.privacy.windows import WindowBudget
 from fedgroup.questions.kinds import KINDS
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import Box, PublicMap
@@ -187,16 +188,26 @@ class LedgerTable(_Table, frozen=True, kw_only=True):
     """The owner's own ledger, what it may spend per epoch, and how long it can repeat what it said, byte by byte.
 
     `mark_every` is the epsilon that can be missing unnoticed in a restored ledger; None: a tenth of the cap.
+    `window_cap` is the most that any `windows` consecutive windows of the records' time may cost together, each as long
+    as `per` says.
     """
 
     file: str
     cap: float
+    per: str | None = None
+    window_cap: float | None = None
+    windows: int | None = None
     mark_every: float | None = None
     keep_days: _Days = 90
 
     @property
     def at_most(self) -> Epsilon | None:
         return None if self.mark_every is None else Epsilon.of(self.mark_every, name="mark_every")
+
+    @property
+    def in_windows(self) -> WindowBudget | None:
+        """What windows of the records' time may cost."""
+        return WindowBudget.said(self.per, self.window_cap, self.windows)
 
 
 class PolicyTable(_Table, frozen=True, kw_only=True):
@@ -293,6 +304,7 @@ def _require_sensible(found: ProviderConfig | OwnerConfig) -> None:
     _ = found.federation.public_map, found.federation.protection, found.federation.counted
     if isinstance(found, OwnerConfig):
         _ = found.policy.policy, Epsilon.of(found.ledger.cap, name="cap"), found.ledger.at_most
+        _ = found.ledger.in_windows
     else:
         _ = found.settings
 

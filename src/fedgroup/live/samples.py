@@ -92,6 +92,9 @@ port = {port}
 [ledger]                              # this owner's own account of what it has spent; as private as the records
 file = "ledger.db"
 cap = {cap}                            # the most epsilon per epoch, vectors and answers together
+# per = "day"                         # windows of the records' time, in UTC: hour, day, week (from Monday), or "15min"
+# window_cap = 1.0                    # the most epsilon that one such window may cost, besides the cap of all
+# windows = 7                         # any so many consecutive windows share window_cap; else each has its own
 # mark_every = 1.0                    # the most epsilon that a restored backup can lack unnoticed; else a tenth of cap
 keep_days = 90                        # how long it can repeat what it said; what it was charged it keeps for ever
 

@@ -77,6 +77,7 @@ from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import disclose_to_leader, release_vectors, scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.privacy.windows import span_of, span_of_vectors
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.words import question, round_name
 from fedgroup.space import PublicMap
@@ -261,7 +262,8 @@ class OwnerNode:
             return Described(asked.round, [int(value) for value in noisy.values[0]])
 
         text = f"noisy counts of {asked.columns}x{asked.rows} cells, round {round_name(asked.round)}"
-        charge = Charge(epsilon, "setup", text, protection=self._protected)
+        span = span_of_vectors(self._protection)
+        charge = Charge(epsilon, "setup", text, protection=self._protected, span=span)
         return [(PROVIDER, self._answered(asked.round, charge, make))]
 
     # --- charge, count, keep ------------------------------------------------------------------------------------------
@@ -477,7 +479,8 @@ class OwnerNode:
     def _charge(self, ask: Ask, query: RangeQuery, how: str) -> Charge:
         by = f", asked by {ask.by}" if ask.by else ""
         text = f"{question(query)}, {how}{by}, round {round_name(ask.round)}"
-        return Charge(query.epsilon, "query", text, protection=self._protected, rho=query.rho)
+        span = span_of(query, self._protection)
+        return Charge(query.epsilon, "query", text, protection=self._protected, rho=query.rho, span=span)
 
     def _said(self, message: Any) -> Letters:
         return [(PROVIDER, self._encode(message))]
