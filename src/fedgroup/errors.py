@@ -212,6 +212,7 @@ REASONS_IN_WORDS: Mapping[str, str] = {
     "silo": "the owner's database does not answer",
     "failed": "the owner paid, and then its database failed",
     "ledger": "the owner's ledger cannot be written",
+    "incomplete": "its time is not over yet by the owner's clock, or not for long enough",
     "late": "the question came to its turn too late",
     "federation": "what the owner's file says of the federation differs from the provider's",
     "protocol": "the question was against the protocol",

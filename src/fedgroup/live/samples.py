@@ -75,6 +75,14 @@ leftovers = "cohort"                  # owners that could not be placed form mas
 [state]
 file = "provider.db"                  # users, questions, plans: nothing private, but keep it
 keep_days = 90                        # questions, their keys and answers are forgotten then; what users spent never is
+
+# [[standing]]                        # a map that is asked for anew for every window of time, once that is over
+# name = "hourly"
+# user = "standing"                   # whose allowance pays: fedgroup users add standing --allowance 100
+# every = "hour"                      # or day, week, "15min"
+# grace = "10m"                       # it is asked for so long after a window's end; later records are in no map
+# catch_up = 168                      # so many windows that were missed are asked for later, the oldest first
+# map = {{ grid = [10, 10], epsilon = 0.1 }}      # the question, as POST /v1/maps takes it
 """
 
 _OWNER = """\
@@ -111,6 +119,7 @@ smallest_radius = 0.0                 # every part of a range has room for such 
 smallest_cell = 0.0                   # every place of a map has room for such a square
 most_bins = {most_bins}                     # of one map: places times steps of time times categories
 shortest_window = 0                   # the least length of a time window: seconds, or "15m", "1h", "7d"
+# complete_after = "10m"              # a question's time must be over for so long, by this machine's clock
 tell_left = false                     # true: the provider, and so its users, may know what is left of the cap
 comparisons = 0                       # secure comparisons per epoch; each shows one exact bit about two owners
 """

@@ -24,6 +24,7 @@ from fedgroup.messages.limits import (
 REASONS = (
     "budget", "epsilon", "kind", "radius", "window", "members", "mode", "plan", "roster", "round", "attribute",
     "bins", "cells", "paused", "offers", "silo", "failed", "ledger", "late", "federation", "protocol",
+    "incomplete",
 )  # fmt: skip
 _PERHAPS_CHARGED = ("failed", "ledger", "protocol", "round")
 

@@ -205,6 +205,11 @@ class Client:
         found: list[dict[str, Any]] = (self._call(Call("GET", "/v1/maps")))["maps"]
         return found
 
+    def standing(self, *, limit: int = 48) -> list[dict[str, Any]]:
+        """Return the standing maps: which of the latest windows are published, and what comes next."""
+        found: list[dict[str, Any]] = self._call(Call("GET", f"/v1/standing?limit={limit:d}"))["standing"]
+        return found
+
     def load_map(self, question_id: str) -> PrivateMap:
         """Return a map that was asked for before."""
         return map_read(self._call(Call("GET", f"/v1/maps/{question_id}")))
@@ -355,6 +360,11 @@ class AsyncClient:
     async def maps(self) -> list[dict[str, Any]]:
         """Return which maps the user asked for lately, without their values, the newest first."""
         found: list[dict[str, Any]] = (await self._call(Call("GET", "/v1/maps")))["maps"]
+        return found
+
+    async def standing(self, *, limit: int = 48) -> list[dict[str, Any]]:
+        """Return the standing maps: which of the latest windows are published, and what comes next."""
+        found: list[dict[str, Any]] = (await self._call(Call("GET", f"/v1/standing?limit={limit:d}")))["standing"]
         return found
 
     async def load_map(self, question_id: str) -> PrivateMap:
