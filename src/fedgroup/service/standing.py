@@ -62,6 +62,8 @@ class StandingMap:
     def of(cls, table: StandingTable) -> StandingMap:
         """Return what a table of the provider's file stands for, or say what is wrong with it."""
         said = f"the standing map {table.name!r}"
+        if "error" in table.map:
+            raise InvalidInput(f"{said} costs the same in every window: say epsilon or rho, and no error")
         if not {"since", "until", "every", "dry_run", "fresh", "adaptive"}.isdisjoint(table.map):
             raise InvalidInput(
                 f"{said} gets its time from its windows: leave since, until, every, fresh and adaptive out"
