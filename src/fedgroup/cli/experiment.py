@@ -116,7 +116,8 @@ def experiment(
     name: Annotated[
         str,
         argument(
-            f"{', '.join(NAMES)}; all of them: all; or grouping: every graph in a table; or published-maps", "NAME"
+            f"{', '.join(NAMES)}; all of them: all; or grouping: every graph in a table; or published-maps, or ladder",
+            "NAME",
         ),
     ],
     settings: TrialSettings,
@@ -132,10 +133,12 @@ def experiment(
     if name == "published-maps":
         _measure_maps(settings, as_json=output.json)
         return
+    if name == "ladder":
+        _measure_ladder(settings, as_json=output.json)
+        return
     if name not in (*NAMES, "all"):
-        raise InvalidInput(
-            f"the experiments are: {', '.join((*NAMES, 'all', 'grouping', 'published-maps'))}; got {name!r}"
-        )
+        others = ("all", "grouping", "published-maps", "ladder")
+        raise InvalidInput(f"the experiments are: {', '.join((*NAMES, *others))}; got {name!r}")
     out = settings.out or (_QUICK_OUT if settings.quick else _OUT)
     files = _run(NAMES if name == "all" else (name,), settings, out)
     facts = {"name": name, "out": str(out), "files": [str(path) for path in files], "quick": settings.quick}
@@ -160,6 +163,18 @@ def _measure_maps(settings: TrialSettings, *, as_json: bool) -> None:
         print_json(facts | {"private": False})
         return
     result.print(f"tables: {files[0]}; rows: {files[1]}. Evaluation only, not private.")
+
+
+def _measure_ladder(settings: TrialSettings, *, as_json: bool) -> None:
+    """Measure how much maps of 28 days help those of days."""
+    from fedgroup.lab.experiments.ladder import measure, table
+
+    with working("publishing maps"):
+        rows = list(measure(settings.data, quick=settings.quick))
+    if as_json:
+        print_json({"name": "ladder", "rows": [asdict(row) for row in rows], "private": False})
+        return
+    result.print(table(rows))
 
 
 def _run(names: tuple[str, ...], settings: TrialSettings, out: Path) -> list[Path]:
