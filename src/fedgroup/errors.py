@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 _ASK_LESS = "ask with a smaller epsilon, repeat an earlier question, or agree on a larger budget"
+_OTHER_WINDOWS = "ask about another time, or repeat an earlier question; what is left in others is shown by the ledger"
 _RENEW = (
     "an earlier question asked again is free; whoever keeps the budget can renew it with another epoch (fedgroup "
     "ledger FILE --new-epoch) or, if its owners agree, raise it (--raise-budget)"
@@ -50,22 +51,28 @@ class BudgetExhausted(FedgroupError):
 
     exit_code = 3
 
-    def __init__(self, *, asked: float, left: float, cap: float, counted: str = "epsilon") -> None:
-        """`counted` is what the amounts are of: epsilon, or rho."""
+    def __init__(
+        self, *, asked: float, left: float, cap: float, counted: str = "epsilon", windows: str | None = None
+    ) -> None:
+        """`counted` is what the amounts are of: epsilon, or rho; `windows` are those of time that the cap is for."""
         self.asked = asked
         self.left = left
         self.cap = cap
         self.counted = counted
+        self.windows = windows
+        whose = "" if windows is None else f" for {windows}"
         if left > 0:
-            rest, advice = f"only {left:.12g} of the budget of {cap:.12g} is left", _ASK_LESS
+            rest, advice = f"only {left:.12g} of the budget of {cap:.12g}{whose} is left", _ASK_LESS
         else:
-            rest, advice = f"nothing of the budget of {cap:.12g} is left", _RENEW
+            rest = f"nothing of the budget of {cap:.12g}{whose} is left"
+            advice = _RENEW if windows is None else _OTHER_WINDOWS
         super().__init__(f"this asks for {counted} {asked:.12g} but {rest}; {advice}")
 
     def __reduce__(self) -> tuple[Callable[[], BudgetExhausted], tuple[()]]:
         """Survive the way back from a worker process with all facts."""
-        facts = {"asked": self.asked, "left": self.left, "cap": self.cap, "counted": self.counted}
-        return partial(BudgetExhausted, **facts), ()  # type: ignore[arg-type]
+        names = ("asked", "left", "cap", "counted", "windows")
+        facts = {name: getattr(self, name) for name in names}
+        return partial(BudgetExhausted, **facts), ()
 
 
 class ComparisonsExhausted(FedgroupError):
@@ -217,6 +224,7 @@ REASONS_IN_WORDS: Mapping[str, str] = {
     "silo": "the owner's database does not answer",
     "failed": "the owner paid, and then its database failed",
     "ledger": "the owner's ledger cannot be written",
+    "incomplete": "its time is not over yet by the owner's clock, or not for long enough",
     "late": "the question came to its turn too late",
     "federation": "what the owner's file says of the federation differs from the provider's",
     "log": "the provider's log is not the one that the owner saw, or the owner was away and has not caught up",

@@ -181,3 +181,20 @@ def test_a_backup_replaces_nothing_and_changes_nothing(fedgroup, used, tmp_path)
     assert fedgroup("ledger", used, "--backup", tmp_path / "new.db", "--new-epoch").code == 2
     assert not (tmp_path / "new.db").exists()
     assert fedgroup("ledger", used, "--json").json["epoch"] == 0
+
+
+def test_windows_of_time_are_stated_with_a_question_and_shown_with_what_is_left(fedgroup, city, ledger):
+    day = ("--since", "2026-03-02", "--until", "2026-03-03")
+    windows = ("--per", "day", "--window-budget", 0.5, "--windows", 2)
+    asked = fedgroup("count", city, *CIRCLE, *day, "--epsilon", 0.2, "--ledger", ledger, "--budget", 9, *windows)
+    assert asked.code == 0, asked.err
+    shown = fedgroup("ledger", ledger, "--json").json["windows"]
+    assert {name: shown[name] for name in ("per", "windows", "cap", "every")} == {
+        "per": "1d", "windows": 2, "cap": 0.5, "every": 0,
+    }  # fmt: skip
+    assert shown["spent"] == [
+        {"since": "2026-03-02T00:00:00+00:00", "until": "2026-03-03T00:00:00+00:00", "spent": 0.2, "left": 0.3}
+    ]
+    assert "any 2 consecutive windows of 1d may cost 0.5 together" in fedgroup("ledger", ledger).out
+    more = fedgroup("count", city, *CIRCLE, *day, "--epsilon", 0.4, "--ledger", ledger)
+    assert (more.code, "2 consecutive windows of 1d" in more.err) == (3, True)

@@ -14,6 +14,7 @@ from published_maps import MIDDLE, federation, records
 import fedgroup as fg
 from fedgroup.errors import BudgetExhausted, InvalidInput, InvalidQuery
 from fedgroup.maps.shelf import cost_together
+from fedgroup.user.pricing import error_said
 
 
 def test_a_map_is_charged_its_epsilon_and_its_three_questions_are_lines() -> None:
@@ -178,3 +179,22 @@ def test_what_cannot_be_published_is_refused_and_nothing_is_spent(said: dict[str
     with pytest.raises(InvalidInput, match=told):
         joined.publish(**said)
     assert joined.spent == 0
+
+
+def test_a_share_of_what_a_map_expects_is_a_price_and_of_nothing_is_not() -> None:
+    pick = np.random.default_rng(3)
+    records = fg.Records(pick.integers(0, 40, 4_000), pick.uniform(0, 50, 4_000), pick.uniform(0, 100, 4_000))
+    with fg.Federation(records, fg.Box(0, 0, 100, 100), seed=1) as federation:
+        west = fg.Rectangle(0, 0, 50, 100)
+        with pytest.raises(InvalidQuery, match="a guess of it"):
+            federation.count(west, error="1%")
+        federation.publish(epsilon=0.01, records=4_000, method="mpc")
+        answer = federation.count(west, error="1%", method="mpc")
+        assert answer.charged > 0
+        low, high = answer.interval
+        assert high - low < 0.03 * 4_000
+        assert federation.count(west, error="200%").charged == 0
+    assert error_said("10%", expected=50) == 5
+    for nothing in (None, 0.0, -3.0):
+        with pytest.raises(InvalidQuery, match="a guess of it"):
+            error_said("10 %", expected=nothing)

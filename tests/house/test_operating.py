@@ -30,7 +30,7 @@ SAMPLES = [
 ]
 FACTS = {"file": "f", "federation": "city", "domain": "0, 0, 9, 9", "lonlat": False, "host": "h", "port": 1}
 PLACES = {"folder": "own", "authority": "authority"}
-PROVIDERS = {"http", "answers", "state"}
+PROVIDERS = {"http", "answers", "state", "standing"}
 
 
 def completed(block: str) -> tuple[str, type]:

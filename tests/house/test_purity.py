@@ -30,6 +30,7 @@ ENTROPY = {
     "identity/issuing.py": "serial numbers",
     "identity/locked.py": "salts and nonces of locked keys",
     "service/calls.py": "idempotency keys",
+    "service/standing.py": "ids of rounds",
     "service/pages/owner_page.py": "nothing: it compares tokens in constant time",
     "service/pages/sessions.py": "names of sessions, codes, the secret of cookies",
     "owner/groups.py": "numbers for the seed of a mask graph",

@@ -125,7 +125,7 @@ class World:
         """Let whoever was started with `dies` die there from now on."""
         self._doom.touch()
 
-    def start_shared(self, processes: int) -> list[str]:
+    def start_shared(self, processes: int, **facts: Any) -> list[str]:
         """Start all owners in a few processes, many in each, and return the names of these processes."""
         shares = {f"owners-{share}": self.names[share::processes] for share in range(processes)}
         for role, names in shares.items():
@@ -139,7 +139,7 @@ class World:
                 "--log-level",
                 "warning",
             )
-            self._running[role] = self._nursery.start(*words, log=self.folder / f"{role}.log")
+            self._running[role] = self._nursery.start(*words, log=self.folder / f"{role}.log", **facts)
         return list(shares)
 
     def kill(self, role: str) -> None:

@@ -81,6 +81,26 @@ def test_a_vector_is_a_count_of_every_cell() -> None:
 @pytest.mark.parametrize(
     ("since", "until", "reason"),
     [
+        (None, None, None),  # about no time
+        (0, NOW - 600_000_000, None),
+        (0, NOW - 599_999_999, "incomplete"),
+        (None, NOW, "incomplete"),
+        (0, None, "incomplete"),
+        (0, NOW + 1, "incomplete"),
+    ],
+)
+def test_a_time_must_be_over_for_as_long_as_the_owner_says(
+    since: int | None, until: int | None, reason: str | None
+) -> None:
+    policy = Policy(complete_after=600, now=lambda: NOW / 1e6)
+    query = RangeQuery("count", Circle(5, 5, 2), Epsilon.of(0.5), since=since, until=until)
+    assert policy.against_question(query, PLANE) == reason
+    assert Policy(now=lambda: NOW / 1e6).against_question(query, PLANE) is None
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "reason"),
+    [
         (None, None, None),
         (None, 0, None),  # all there was before
         (0, 3_600_000_000, None),

@@ -199,7 +199,7 @@ def test_a_database_of_others_is_refused_and_unharmed(path: Path, statement: str
 
 def test_a_ledger_of_another_version_is_refused(path: Path, ledger: SQLiteLedger) -> None:
     ledger.close()
-    asked_of(path, "PRAGMA user_version = 3")
+    asked_of(path, "PRAGMA user_version = 9")
     with pytest.raises(InvalidInput, match="of version 1"):
         SQLiteLedger(path)
 

@@ -43,6 +43,15 @@ class PriceOptions:
     rho: Annotated[
         float | None, option(PRIVACY, "--rho", "instead of --epsilon, in a federation that counts rho", "R")
     ] = None
+    error: Annotated[
+        Name,
+        option(
+            PRIVACY,
+            "--error",
+            "instead of --epsilon: how far off in 95 %, such as 10, '10% of 500', or 10% where a map is published",
+            "X",
+        ),
+    ] = None
     fresh: Annotated[bool, flag(PRIVACY, "--fresh", "ask anew and pay anew, even if this was asked before")] = False
     dry_run: Annotated[bool, flag(PRIVACY, "--dry-run", "tell the expected error and the cost; spend nothing")] = False
     least_owners: Annotated[
@@ -148,6 +157,7 @@ def _map_details(asked: LiveMapOptions, bins: dict[str, Any]) -> MapAskDetails:
 def _priced(price: PriceOptions) -> AskDetails:
     return {
         "rho": price.rho,
+        "error": price.error,
         "method": price.method,
         "fresh": price.fresh,
         "least_owners": price.least_owners,

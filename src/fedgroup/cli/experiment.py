@@ -76,6 +76,7 @@ def _show(rows: list[Quality]) -> None:
 
 
 NAMES = ("accuracy-epsilon", "accuracy-owners", "noisy-vs-clear", "misplaced", "time", "scalability", "trust")
+OTHERS = ("published-maps", "ladder", "liars")
 SAMPLE = "How much is measured"
 SETTINGS = "Settings of the methods"
 _OUT, _QUICK_OUT = Path("fedgroup-experiments"), Path("fedgroup-experiments-quick")
@@ -116,7 +117,7 @@ def experiment(
     name: Annotated[
         str,
         argument(
-            f"{', '.join(NAMES)}; all of them: all; or grouping: every graph in a table; or published-maps; or liars",
+            f"{', '.join(NAMES)}; all of them: all; or grouping: every graph in a table; or {', '.join(OTHERS)}",
             "NAME",
         ),
     ],
@@ -133,13 +134,14 @@ def experiment(
     if name == "published-maps":
         _measure_maps(settings, as_json=output.json)
         return
+    if name == "ladder":
+        _measure_ladder(settings, as_json=output.json)
+        return
     if name == "liars":
         _measure_liars(settings, as_json=output.json)
         return
     if name not in (*NAMES, "all"):
-        raise InvalidInput(
-            f"the experiments are: {', '.join((*NAMES, 'all', 'grouping', 'published-maps', 'liars'))}; got {name!r}"
-        )
+        raise InvalidInput(f"the experiments are: {', '.join((*NAMES, 'all', 'grouping', *OTHERS))}; got {name!r}")
     out = settings.out or (_QUICK_OUT if settings.quick else _OUT)
     files = _run(NAMES if name == "all" else (name,), settings, out)
     facts = {"name": name, "out": str(out), "files": [str(path) for path in files], "quick": settings.quick}
@@ -185,6 +187,18 @@ def _measure_liars(settings: TrialSettings, *, as_json: bool) -> None:
     for row in rows:
         table.add_row(row.liars, str(row.question), f"{row.heard:.1f}", f"{row.mae:,.1f}")
     print_table(table)
+
+
+def _measure_ladder(settings: TrialSettings, *, as_json: bool) -> None:
+    """Measure how much maps of 28 days help those of days."""
+    from fedgroup.lab.experiments.ladder import measure, table
+
+    with working("publishing maps"):
+        rows = list(measure(settings.data, quick=settings.quick))
+    if as_json:
+        print_json({"name": "ladder", "rows": [asdict(row) for row in rows], "private": False})
+        return
+    result.print(table(rows))
 
 
 def _run(names: tuple[str, ...], settings: TrialSettings, out: Path) -> list[Path]:

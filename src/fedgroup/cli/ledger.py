@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import OPTIONS, OutputOptions, argument, flag, option
 from fedgroup.cli.output import print_json, print_table, result
+from fedgroup.cli.windows import print_windows, shown_windows
 from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -50,16 +51,19 @@ def ledger(
             opened.begin_epoch()
         epoch, cap, spent, entries = opened.epoch, opened.cap, opened.spent(), opened.entries()
         left, left_rho, accounting = opened.left(), opened.left_rho(), opened.accounting
+        windows = shown_windows(opened)
     if output.json:
         totals = {"epoch": epoch, "budget": _amount(cap), "spent": float(spent), "left": _amount(left)}
         counted = {"accounting": accounting.kind, "delta": _amount(accounting.delta), "left_rho": _amount(left_rho)}
-        print_json(totals | counted | {"entries": [_facts(entry) for entry in entries]})
+        print_json(totals | counted | {"windows": windows, "entries": [_facts(entry) for entry in entries]})
         return
     _print_entries(entries, counts_rho=accounting.delta is not None)
     rest = f"{left} left" if left_rho is None else f"rho {left_rho} left, or one question of epsilon {left}"
     balance = f"spent {spent}, nothing is capped" if cap is None else f"spent {spent} of {cap}, {rest}"
     told = "" if accounting.delta is None else f" (accounting {accounting})"
     result.print(f"epoch {epoch}: {balance}{told}")
+    if windows is not None:
+        print_windows(windows)
 
 
 def _opened(file: Path, *, to_change: bool) -> SQLiteLedger:

@@ -54,7 +54,8 @@ def open_federation(
     from fedgroup.federation.opening import unpacked
 
     noise = _noise(evaluation)
-    if protection.raise_budget and (protection.budget, comparisons, protection.accounting) == (None, None, None):
+    raised = (protection.budget, comparisons, protection.accounting, protection.window_budget)
+    if protection.raise_budget and raised == (None, None, None, None):
         raise InvalidInput("--raise-budget goes with --budget B or --comparisons N: it says that more is meant")
     return Federation(
         records,
@@ -64,6 +65,9 @@ def open_federation(
         ledger=protection.ledger,
         accounting=protection.accounting,
         delta=protection.delta,
+        per=protection.per,
+        window_budget=protection.window_budget,
+        windows=protection.windows,
         neighbours=protection.neighbours,  # type: ignore[arg-type]  # checked where it is used
         unit=protection.unit,  # type: ignore[arg-type]
         max_records=protection.max_records,

@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from fedgroup.cli import (
     ask,
     ask_publish,
+    ask_standing,
     audit,
     basemap,
     bench,
@@ -142,7 +143,12 @@ _GROUPS: dict[str, tuple[str, str, dict[str, Callable[..., None]]]] = {
         _LIVE,
         "Ask a running federation.",
         {name: ask.command(kind) for name, kind in KINDS.items()}
-        | {"map": ask.map_, "publish": ask_publish.publish, "read": ask_publish.read},
+        | {
+            "map": ask.map_,
+            "publish": ask_publish.publish,
+            "read": ask_publish.read,
+            "standing": ask_standing.standing,
+        },
     ),
     "certificates": (
         _PARTY,

@@ -136,6 +136,17 @@ class ProtectionOptions:
     delta: Annotated[
         float | None, option(PRIVACY, "--delta", "with --accounting zcdp: --budget holds with this delta", "D")
     ] = None
+    per: Annotated[
+        Name, option(PRIVACY, "--per", "windows of the records' time: hour, day, week, or a length such as 15min", "T")
+    ] = None
+    window_budget: Annotated[
+        float | None,
+        option(PRIVACY, "--window-budget", "with --per: epsilon that such windows may cost, besides --budget", "B"),
+    ] = None
+    windows: Annotated[
+        int | None,
+        option(PRIVACY, "--windows", "with --per: any N consecutive windows share --window-budget; default 1", "N"),
+    ] = None
     raise_budget: Annotated[
         bool, flag(PRIVACY, "--raise-budget", "let --budget, or group's --comparisons, be more than before")
     ] = False

@@ -17,10 +17,12 @@ from fedgroup.federation.masks import MaskRoom
 from fedgroup.federation.methods import ChosenMethod, ReadyMethods
 from fedgroup.federation.opening import (
     SomeLedger,
+    Terms,
     agreed_domain,
     agreed_map,
     noise_name,
     opened_ledger,
+    require_index,
     require_noise,
     set_terms,
     unpacked,
@@ -37,10 +39,10 @@ from fedgroup.messages import NoisyAnswers
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
-from fedgroup.privacy.accounting import Accounting
 from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
+from fedgroup.privacy.windows import WindowBudget
 from fedgroup.provider.lazy_grouping import Report
 from fedgroup.provider.role import Provider
 from fedgroup.questions.answers import Answer, Expectation, again, answer_facts
@@ -62,10 +64,11 @@ class Federation:
 
     `budget` caps what every owner may spend in all; without it nothing is capped. With `accounting="zcdp"` and a
     `delta` it caps the epsilon that holds with that delta, of all answers together, which then may have a rho for a
-    price: many answers are sharper so. A ledger counts one way for its life. `ledger` is a file to keep the
-    spending in, or a ledger; what it allows is raised only with `raise_budget`. `seed`, `evaluation` and noise that is
-    not private are for evaluation only: every answer then says that it is not private, and exact answers, true values
-    and exact graphs can be had; each of them leaves a line in the ledger.
+    price: many answers are sharper so. A ledger counts one way for its life. `window_budget` caps what any `windows`
+    consecutive windows of the records' time may cost, each as long as `per` says: hour, day, week, or such as 15min.
+    `ledger` is a file to keep the spending in, or a ledger; what it allows is raised only with `raise_budget`. `seed`,
+    `evaluation` and noise that is not private are for evaluation only: every answer then says that it is not private,
+    and exact answers, true values and exact graphs can be had; each of them leaves a line in the ledger.
     """
 
     def __init__(
@@ -78,6 +81,9 @@ class Federation:
         ledger: SomeLedger | None = None,
         accounting: str | None = None,
         delta: float | None = None,
+        per: str | None = None,
+        window_budget: float | None = None,
+        windows: int | None = None,
         lonlat: bool | None = None,
         neighbours: Neighbours = "add-remove",
         unit: Unit = "record",
@@ -90,17 +96,11 @@ class Federation:
         records, index = unpacked(records)
         agreed = agreed_domain(records, domain)
         require_noise(seed, noise, evaluation=evaluation)
-        cap = None if budget is None else Epsilon.of(budget, name="budget")
-        counted = None if (accounting, delta) == (None, None) else Accounting.of(accounting or "pure", delta)
+        terms = Terms.said(budget, accounting, delta, WindowBudget.said(per, window_budget, windows))
         self.public_map = agreed_map(records, agreed, lonlat)
         self.protection = Protection(neighbours, unit, max_records, max_bins, subjects=records.subject is not None)
         self.private = not evaluation and seed is None and (noise is None or noise.private)
-        if index is not None and (index.public_map, index.most) != (self.public_map, max_records):
-            raise InvalidInput("the index was made for another domain or another cut of records; make one for these")
-        if index is not None and (unit == "subject" or max_bins is not None):
-            # which bins come first would depend on the order of the index, and so on other units' records
-            raise InvalidInput("an index does not know the table's order, by which subjects are cut; open the records")
-        self._cut_index = index is not None and index.most is not None and self.protection.of_subjects
+        self._cut_index = require_index(index, self.public_map, self.protection)
         self._records = records
         self._noise: NoiseSource = noise or (SecureNoise() if seed is None else SeededNoise(seed))
         self._noise_name = noise_name(noise, seed)
@@ -124,7 +124,7 @@ class Federation:
             raising=raise_budget,
         )
         self._closed = False
-        set_terms(opened, cap, counted, agreed=raise_budget)
+        set_terms(opened, terms, agreed=raise_budget)
 
     @cached_property
     def _evaluator(self) -> Evaluator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from dataclasses import dataclass
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
@@ -12,6 +13,8 @@ from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
 from fedgroup.privacy.accounting import Accounting
 from fedgroup.privacy.noise import NoiseSource
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.privacy.windows import WindowBudget
 from fedgroup.space import Box, PublicMap
 from fedgroup.space.systems import require_domain_in, short
 from fedgroup.storage.memory import MemoryLedger
@@ -60,6 +63,18 @@ def require_one_reading(records: Records, lonlat: bool | None) -> None:
         )
 
 
+def require_index(index: RecordIndex | None, public_map: PublicMap, protection: Protection) -> bool:
+    """Refuse an index that was made for something else; tell whether it lacks records of owners that are cut."""
+    if index is None:
+        return False
+    if (index.public_map, index.most) != (public_map, protection.max_records):
+        raise InvalidInput("the index was made for another domain or another cut of records; make one for these")
+    if protection.unit == "subject" or protection.max_bins is not None:
+        # which bins come first would depend on the order of the index, and so on other units' records
+        raise InvalidInput("an index does not know the table's order, by which subjects are cut; open the records")
+    return index.most is not None and protection.of_subjects
+
+
 def opened_ledger(ledger: SomeLedger | None) -> SQLiteLedger | MemoryLedger:
     """Return the ledger given, the one in the file given, or one in memory."""
     if ledger is None:
@@ -71,15 +86,33 @@ def opened_ledger(ledger: SomeLedger | None) -> SQLiteLedger | MemoryLedger:
     return ledger
 
 
-def set_terms(
-    ledger: SQLiteLedger | MemoryLedger, cap: Epsilon | None, accounting: Accounting | None, *, agreed: bool
-) -> None:
+@dataclass(frozen=True)
+class Terms:
+    """What a ledger is to cap, and how it is to count; None: as it does."""
+
+    cap: Epsilon | None = None
+    accounting: Accounting | None = None
+    windows: WindowBudget | None = None
+
+    @classmethod
+    def said(
+        cls, budget: float | None, accounting: str | None, delta: float | None, windows: WindowBudget | None
+    ) -> Terms:
+        """Return the terms that were said in words."""
+        cap = None if budget is None else Epsilon.of(budget, name="budget")
+        counted = None if (accounting, delta) == (None, None) else Accounting.of(accounting or "pure", delta)
+        return cls(cap, counted, windows)
+
+
+def set_terms(ledger: SQLiteLedger | MemoryLedger, terms: Terms, *, agreed: bool) -> None:
     """Let a ledger count and cap as was said, or close it: what weakens a promise is done only if it was `agreed`."""
     try:
-        if accounting is not None:
-            ledger.count_as(accounting, agreed=agreed)
-        if cap is not None:
-            ledger.set_cap(cap, raising=agreed)
+        if terms.accounting is not None:
+            ledger.count_as(terms.accounting, agreed=agreed)
+        if terms.cap is not None:
+            ledger.set_cap(terms.cap, raising=agreed)
+        if terms.windows is not None:
+            ledger.set_window_budget(terms.windows, raising=agreed)
     except BaseException:
         ledger.close()
         raise

@@ -26,6 +26,7 @@ from fedgroup.owner.role import DataOwners
 from fedgroup.privacy.budget import Charge, Ledger, evaluation_of
 from fedgroup.privacy.comparing import Comparing
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.privacy.windows import span_of_vectors
 from fedgroup.provider.borderline import require_comparable
 from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.lazy_grouping import Report
@@ -146,7 +147,8 @@ class Planner:
 
     def _described(self, grid: Grid, cost: Epsilon, plan_id: str) -> NoisyVectors:
         text = f"count vectors over {grid.columns}x{grid.rows} cells, for plan {plan_id[:8]}"
-        charge = Charge(cost, "setup", text, plan=plan_id, protection=str(self._protection))
+        span = span_of_vectors(self._protection)
+        charge = Charge(cost, "setup", text, plan=plan_id, protection=str(self._protection), span=span)
         return self._owners.describe(grid, epsilon=cost, charge=charge)
 
     def _reserved(self, settings: GroupingSettings, grid: Grid, plan_id: str) -> GroupingSettings:

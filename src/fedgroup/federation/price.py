@@ -14,6 +14,7 @@ from fedgroup.owner.role import leaves_masks_out
 from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.privacy.windows import span_of, span_of_vectors
 from fedgroup.questions.answers import Expectation
 from fedgroup.questions.graphs import GRAPHS
 from fedgroup.questions.query import RangeQuery
@@ -31,7 +32,8 @@ def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: 
     """Return the price of a question, and that of its plan's setup, which a ledger takes once."""
     text = f"{question(query)}, {how.told}" + ("" if times == 1 else f", {times} times")
     rho = None if query.rho is None else query.rho * times
-    asked = Charge(query.epsilon * times, "query", text, protection=str(protection), rho=rho)
+    span = span_of(query, protection)
+    asked = Charge(query.epsilon * times, "query", text, protection=str(protection), rho=rho, span=span)
     plan = how.plan
     if plan is None or plan.grouping.epsilon == NOTHING:
         return [asked]
@@ -43,6 +45,7 @@ def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: 
         plan=plan.id,
         owners=None if everyone else [repr(owner) for owner in plan.owners.tolist()],
         protection=str(protection),
+        span=span_of_vectors(protection),
     )
     return [setup, asked]
 

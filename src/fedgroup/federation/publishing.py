@@ -190,7 +190,7 @@ class Publisher:
                 raise InvalidQuery(f"no map of {kind} for this window was published; publish one, or say epsilon")
             return None
         free = made.count(asked)
-        if error is None or sharp_enough(free, wanted := error_said(error)):
+        if error is None or sharp_enough(free, wanted := error_said(error, expected=free.value)):
             return free
         step = step_of(whole.measure)
         # by the map's own method, unless another is asked for

@@ -25,8 +25,9 @@ class Details(Said, total=False):
     cohort_size for cohorts: how many owners mask their answers together, at most
     colluders, dropouts
                 for masked groups: how many members may pool what they know (1), which share may be silent (0.1)
-    error       instead of a price: how far off the answer may be in 95 %, such as 10 or "10% of 500"; it then costs as
-                little as that takes, by the cheapest method that trusts nobody, or by the plan, if none is named
+    error       instead of a price: how far off the answer may be in 95 %, such as 10, "10% of 500", or "10%" of what a
+                published map expects; it then costs as little as that takes, by the cheapest method that trusts nobody,
+                or by the plan, if none is named
     repeat      evaluation: that many fresh answers, each paid for
     evaluate    evaluation: add the true values, as the data are and after clipping, which are not private
     """

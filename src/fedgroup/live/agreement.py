@@ -52,10 +52,13 @@ def agreement(log: LogRead, ledger: str | os.PathLike[str]) -> Agreement:
         numbers = [number for number, _, _ in named]
         if len(set(numbers)) < len(numbers):
             raise WrongLog(_twice(numbers), "the owner was charged twice for it")
-        by_number = {asked.number: (name, asked) for name, asked in log.rounds.items()}
-        counted = 0
+        by_number = {number: (name, asked) for name, asked in log.rounds.items() for number in asked.numbers}
+        counted, rounds = 0, set[str]()
         for number, round_name, entry in named:
             name, asked = _same_price(by_number, number, round_name, entry)
+            if name in rounds:
+                raise WrongLog(number, "the owner was charged twice for it")
+            rounds.add(name)
             counted += _counted(asked, bytes.fromhex(name), books, heads)
     return Agreement(len(heads), len(named), counted, len(charges) - len(named), forks)
 

@@ -5,14 +5,17 @@ trusted   Ask -> members write to their leader, all say Ready -> Go to the leade
 masked    Ask -> Ready -> Go with the roster to its members -> Masked; one silent member spoils the group's round,
           which is run once more without it, with a new id, fresh masks and fresh noise, and is charged again; the
           silent one is asked alone from the next question on, until it answers
+
+A *named* round may be run again, by this process or a later one: it keeps its id, who answers with whom, and the
+rosters that were fixed. Whoever answered in it says the same once more, uncharged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -32,6 +35,32 @@ from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
 
 RERUNS = 1
+INCOMPLETE = "incomplete"
+"""The reason of an owner for whom a window of time is not over yet."""
+
+
+@dataclass(eq=False)
+class NamedRound:
+    """A round under an id that was kept before anybody was asked, with those `left_out` of their groups then.
+
+    `fixed` are the rosters of groups that were told to answer; `keep` is awaited before they are. A round that is
+    `waiting` fixes none while some owner says that the window is not over.
+
+    Guarantee: run as often as one likes, it charges every owner once at most.
+    """
+
+    id: bytes
+    left_out: frozenset[str]
+    fixed: dict[str, list[int]]
+    keep: Callable[[dict[str, list[int]]], Awaitable[None]]
+    waiting: bool = True
+
+    async def fix(self, rosters: Mapping[str, list[int]]) -> None:
+        """Fix rosters for good, on disk, before their groups are told to answer."""
+        new = {name: roster for name, roster in rosters.items() if name not in self.fixed}
+        if new:
+            await self.keep(self.fixed | new)
+            self.fixed |= new
 
 
 class Asking:
@@ -65,12 +94,14 @@ class Asking:
         by: str,
         seconds: float,
         may_rerun: Callable[[], bool] = lambda: True,
+        named: NamedRound | None = None,
     ) -> Tally:
         """Return what those `present` said; maybe nobody was heard. Nobody else is asked, whoever comes meanwhile."""
-        tally = Tally(query, set(self._lapses.left_out), frozenset(present))
+        left_out = self._lapses.left_out if named is None else named.left_out
+        tally = Tally(query, set(left_out), frozenset(present))
         tally.possible = partial(self._bounds.possible, query)
         try:
-            await self._answer(wire, plan, tally, by=by, seconds=seconds, may_rerun=may_rerun)
+            await self._answer(wire, plan, tally, by=by, seconds=seconds, may_rerun=may_rerun, named=named)
         except BaseException:
             if self._log is not None:
                 await self._log.failed(tally.rounds)
@@ -86,21 +117,21 @@ class Asking:
         by: str,
         seconds: float,
         may_rerun: Callable[[], bool],
+        named: NamedRound | None,
     ) -> None:
         groups = () if plan is None else plan.groups
         alone = sorted(tally.present) if plan is None else plan.alone(tally.present, tally.left_out)
         async with self._flow.room(tally.words, owners=len(tally.present)):
-            if not await self._begun(wire, tally):
+            if not await self._begun(wire, tally, secrets.token_bytes(16) if named is None else named.id):
                 raise TooFewHeard(heard=0, needed=1, charged=False)
-            spoilt = await self._round(wire, groups, alone, tally, by=by, seconds=seconds)
-            for _ in range(RERUNS):
-                if spoilt and may_rerun() and await self._begun(wire, tally):
+            spoilt = await self._round(wire, groups, alone, tally, by=by, seconds=seconds, named=named)
+            for _ in range(RERUNS if named is None else 0):
+                if spoilt and may_rerun() and await self._begun(wire, tally, secrets.token_bytes(16)):
                     tally.reruns += 1
                     spoilt = await self._round(wire, spoilt, (), tally, by=by, seconds=seconds)
 
-    async def _begun(self, wire: WireQuery, tally: Tally) -> bool:
-        """Name the next round, and write it to the log; tell whether it may be run."""
-        round_id = secrets.token_bytes(16)
+    async def _begun(self, wire: WireQuery, tally: Tally, round_id: bytes) -> bool:
+        """Write the next round to the log; tell whether it may be run."""
         if self._log is not None:
             try:
                 tally.logged = await self._log.asked(round_id, wire, owners=len(tally.present))
@@ -118,6 +149,7 @@ class Asking:
         *,
         by: str,
         seconds: float,
+        named: NamedRound | None = None,
     ) -> list[LiveGroup]:
         """Run one round, in waves if vectors are long, and return the masked groups that it was spoilt for.
 
@@ -126,11 +158,18 @@ class Asking:
         spoilt: list[LiveGroup] = []
         for some, single in waves_of(groups, alone, most=self._flow.owners_at_once(tally.words)):
             ask = Ask(tally.rounds[-1], query, None, _ms(seconds), by, self._desk.agreed, tally.logged)
-            spoilt += await self._wave(ask, some, single, tally, seconds=seconds)
+            spoilt += await self._wave(ask, some, single, tally, seconds=seconds, named=named)
         return spoilt
 
     async def _wave(
-        self, asked: Ask, groups: Sequence[LiveGroup], alone: Sequence[str], tally: Tally, *, seconds: float
+        self,
+        asked: Ask,
+        groups: Sequence[LiveGroup],
+        alone: Sequence[str],
+        tally: Tally,
+        *,
+        seconds: float,
+        named: NamedRound | None,
     ) -> list[LiveGroup]:
         deadline = asyncio.get_running_loop().time() + seconds
         # a group that waits for silent members must leave time for its second step
@@ -145,13 +184,16 @@ class Asking:
             if group.mode == "trusted":  # members answer in the first step, their leader in the second
                 messages |= dict.fromkeys(group.members[1:], ask(group.name, first_step))
         messages = {name: message for name, message in messages.items() if name in tally.present}
-        taking = FirstStep(tally, alone)
-        replies = await self._said(asked.round, messages, (Ready, Noisy), taking, tally, seconds=first_step)
+        taking = FirstStep(tally, alone, again=named is not None)
+        kinds = (Ready, Noisy) if named is None else (Ready, Noisy, Masked)
+        replies = await self._said(asked.round, messages, kinds, taking, tally, seconds=first_step)
         tally.refused |= replies.refused
         tally.silent |= messages.keys() - replies.said.keys() - replies.refused.keys()
         tally.paid |= _may_have_paid(tally.present.intersection([*alone, *_writers(groups)]), replies)
         self._lapses.note_alone([name for name in alone if isinstance(replies.said.get(name), Counted)])
-        return await self._second_step(asked.round, groups, replies, tally, deadline=deadline)
+        if named is not None and named.waiting and INCOMPLETE in replies.refused.values():
+            return []
+        return await self._second_step(asked.round, groups, replies, tally, deadline=deadline, named=named)
 
     async def _second_step(
         self,
@@ -161,9 +203,19 @@ class Asking:
         tally: Tally,
         *,
         deadline: float,
+        named: NamedRound | None,
     ) -> list[LiveGroup]:
-        rosters = {group.name: _ready_of(group, replies, tally.left_out) for group in groups}
-        going = [group for group in groups if _can_go(group, rosters[group.name])]
+        ready = {group.name: _ready_of(group, replies, tally.left_out) for group in groups}
+        fixed = {} if named is None else named.fixed
+        rosters = ready | {name: fixed[name] for name in ready if name in fixed}
+        # a roster that was fixed answers as a whole, or is missing as a whole
+        going = [
+            group
+            for group in groups
+            if _can_go(group, rosters[group.name]) and set(rosters[group.name]) <= set(ready[group.name])
+        ]
+        if named is not None:
+            await named.fix({group.name: rosters[group.name] for group in going})
         tally.modes |= {
             each.mode for each in groups if each in going or (each.mode == "trusted" and rosters[each.name])
         }

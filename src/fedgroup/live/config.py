@@ -15,11 +15,14 @@ from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.attendance import Quorum
 from fedgroup.live.settings import MPC_MOST, LiveSettings, UsualGrouping
+from fedgroup.live.standing import Standing
 from fedgroup.live.waves import IN_FLIGHT_BYTES
 from fedgroup.messages.limits import MOST_TEXT, MOST_WORDS
 from fedgroup.owner.policy import Policy
 from fedgroup.privacy.accounting import Accounting
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
+from fedgroup.privacy.windows import WindowBudget, window_length
+from fedgroup.questions.instants import as_instant
 from fedgroup.questions.kinds import KINDS
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import Box, PublicMap
@@ -152,6 +155,33 @@ class StateTable(_Table, frozen=True, kw_only=True):
     keep_days: _Days = 90
 
 
+class StandingTable(_Table, frozen=True, kw_only=True):
+    """A map that is asked for anew for every window of the records' time, as soon as that is over.
+
+    map       the question, as it is sent to POST /v1/maps, without since, until and every
+    user      whose allowance pays, and by whom owners are told that it is asked
+    every     how long a window is: hour, day, week, or a length such as 15min
+    grace     how long after its end a window is asked for; records that come later are in no map
+    since     the first window; None: the one that begins next when the provider first runs with this table
+    catch_up  how many windows that were missed are asked for later, the oldest first; older ones are left out
+    """
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    user: _Named
+    map: dict[str, Any]
+    every: str
+    grace: float | str = "10m"
+    since: str | float | None = None
+    catch_up: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 168
+
+    @property
+    def windows(self) -> Standing:
+        """When which window is asked for."""
+        since = None if self.since is None else as_instant(self.since, name="since")
+        grace = _seconds(self.grace, name="grace")
+        return Standing(self.name, window_length(self.every), round(grace * 1e6), since, self.catch_up)
+
+
 class ProviderConfig(_Table, frozen=True, kw_only=True):
     """A provider's file."""
 
@@ -163,6 +193,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
     answers: AnswersTable = AnswersTable()
     grouping: UsualGrouping = UsualGrouping()
     state: StateTable = StateTable()
+    standing: tuple[StandingTable, ...] = ()
 
     @property
     def settings(self) -> LiveSettings:
@@ -190,16 +221,26 @@ class LedgerTable(_Table, frozen=True, kw_only=True):
     """The owner's own ledger, what it may spend per epoch, and how long it can repeat what it said, byte by byte.
 
     `mark_every` is the epsilon that can be missing unnoticed in a restored ledger; None: a tenth of the cap.
+    `window_cap` is the most that any `windows` consecutive windows of the records' time may cost together, each as long
+    as `per` says.
     """
 
     file: str
     cap: float
+    per: str | None = None
+    window_cap: float | None = None
+    windows: int | None = None
     mark_every: float | None = None
     keep_days: _Days = 90
 
     @property
     def at_most(self) -> Epsilon | None:
         return None if self.mark_every is None else Epsilon.of(self.mark_every, name="mark_every")
+
+    @property
+    def in_windows(self) -> WindowBudget | None:
+        """What windows of the records' time may cost."""
+        return WindowBudget.said(self.per, self.window_cap, self.windows)
 
 
 class PolicyTable(_Table, frozen=True, kw_only=True):
@@ -217,6 +258,7 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
     most_bins: _Bins = MOST_WORDS
     most_records: int | None = None
     shortest_window: float | str = 0.0
+    complete_after: float | str | None = None
     attributes: tuple[str, ...] | None = None
     tell_left: bool = False
     comparisons: int = 0
@@ -227,6 +269,9 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
             "highest_epsilon": Epsilon.of(self.highest_epsilon, name="highest_epsilon"),
             "highest_setup": _some(self.highest_setup),
             "shortest_window": _seconds(self.shortest_window, name="shortest_window"),
+            "complete_after": None
+            if self.complete_after is None
+            else _seconds(self.complete_after, name="complete_after"),
         }
         return Policy(**msgspec.structs.asdict(self) | checked, now=time.time)
 
@@ -297,8 +342,11 @@ def _require_sensible(found: ProviderConfig | OwnerConfig) -> None:
     _ = found.federation.public_map, found.federation.protection, found.federation.counted
     if isinstance(found, OwnerConfig):
         _ = found.policy.policy, Epsilon.of(found.ledger.cap, name="cap"), found.ledger.at_most
+        _ = found.ledger.in_windows
     else:
-        _ = found.settings
+        _ = found.settings, [each.windows for each in found.standing]
+        if len({each.name for each in found.standing}) < len(found.standing):
+            raise InvalidInput("every standing map has a name of its own")
 
 
 def _some(epsilon: float | None) -> Epsilon | None:

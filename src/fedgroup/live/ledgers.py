@@ -89,6 +89,7 @@ def open_ledger(config: OwnerConfig, *, holder: str, new_ledger: bool) -> Marked
         # the owner's own file says how it counts: no message can
         marked.ledger.count_as(config.federation.counted, agreed=True)
         marked.ledger.set_cap(_cap(config))
+        _set_windows(marked.ledger, config)
         marked.update()
     except BaseException:
         marked.ledger.close()
@@ -210,6 +211,18 @@ def _mark_file(config: OwnerConfig) -> Path:
 
 def _cap(config: OwnerConfig) -> Epsilon:
     return Epsilon.of(config.ledger.cap, name="cap")
+
+
+def _set_windows(ledger: OwnerLedger, config: OwnerConfig) -> None:
+    """State the budget of windows that the owner's file says; one that was stated is not dropped by saying nothing."""
+    said, known = config.ledger.in_windows, ledger.window_budget
+    if said is not None:
+        ledger.set_window_budget(said)
+    elif known is not None:
+        raise InvalidInput(
+            f"{ledger.path} has a budget of {known}, and its owner's file has none; say it there: per, window_cap and "
+            "windows"
+        )
 
 
 def _remedy(told: Mark) -> str:

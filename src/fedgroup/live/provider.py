@@ -10,14 +10,14 @@ import contextlib
 import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Protocol, TypedDict, Unpack
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, LedgerUnavailable
-from fedgroup.live.asking import Asking
+from fedgroup.live.asking import Asking, NamedRound
 from fedgroup.live.attendance import Attendance, Quorum
 from fedgroup.live.desk import Desk
 from fedgroup.live.doubts import Doubts
@@ -142,15 +142,16 @@ class LiveProvider:
         method: str | None = None,
         as_map: bool = False,
         cells_from: CellsFrom | None = None,
+        held: LivePlan | None = None,
     ) -> AsyncIterator[LiveQuestion]:
         """Yield a question that can be asked; its groups stay while the context lasts, whatever is put in force.
 
         One that nobody could answer is refused here, before anybody is asked or charged. `cells_from` is what owners
-        check the cells of a published map by.
+        check the cells of a published map by. `held` is a plan that the caller holds; none is looked for then.
         """
         wire = replace(self.sendable(query), cells_from=cells_from)
         by = chosen(method, planned=self.plan is not None, among=PRIVATE)
-        plan = await self._plan_for(by)
+        plan = held or await self._plan_for(by)
         async with self._leaving.using(plan):
             settings = self.settings
             key = same_question(
@@ -205,8 +206,18 @@ class LiveProvider:
                 return again
             return await asked.ask(by=by, quorum=quorum, may_rerun=may_rerun)
 
+    def holding(self, plan: LivePlan | None) -> AbstractAsyncContextManager[None]:
+        """Return a context in which owners are not told to forget the groups of a plan that is in force."""
+        return self._leaving.using(plan)
+
     async def put(
-        self, asked: LiveQuestion, attendance: Attendance, *, by: str, may_rerun: Callable[[], bool]
+        self,
+        asked: LiveQuestion,
+        attendance: Attendance,
+        *,
+        by: str,
+        may_rerun: Callable[[], bool],
+        named: NamedRound | None = None,
     ) -> Tally:
         """Put a question to the owners that are here, and learn from who refused or fell silent."""
         tally = await self._asking.answer(
@@ -217,6 +228,7 @@ class LiveProvider:
             by=by,
             seconds=self.settings.seconds,
             may_rerun=may_rerun,
+            named=named,
         )
         if asked.plan is not None:
             self._mending.note_answer(asked.plan, self._plans.get(asked.method.name), tally)

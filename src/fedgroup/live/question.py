@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import LedgerUnavailable, TooFewHeard, refusals_in_words
+from fedgroup.live.asking import NamedRound
 from fedgroup.live.attendance import Attendance, Quorum
 from fedgroup.live.balances import left_in_words
 from fedgroup.live.logs import note_refusals
@@ -82,7 +83,7 @@ class LiveQuestion:
         """Return the answer of the owners that are here; with fewer than the `quorum` nobody is asked."""
         started, provider = time.perf_counter(), self.provider
         tally, attendance = await self.tallied(by=by, quorum=quorum, may_rerun=may_rerun)
-        answer = self._answer(tally, attendance)
+        answer = self.read(tally, attendance)
         if not tally.reruns and self.query.bins <= MOST_STORED:
             with contextlib.suppress(LedgerUnavailable):  # what is not kept is asked and paid for again
                 facts = facts_of(answer) | {"heard_of": sorted(tally.heard)}
@@ -90,14 +91,14 @@ class LiveQuestion:
         return replace(answer, seconds=time.perf_counter() - started)
 
     async def tallied(
-        self, *, by: str, quorum: Quorum | None, may_rerun: Callable[[], bool]
+        self, *, by: str, quorum: Quorum | None, may_rerun: Callable[[], bool], named: NamedRound | None = None
     ) -> tuple[Tally, Attendance]:
         """Return what the owners that are here said, of whom at least one was heard, and who is here."""
         provider = self.provider
         log.info("asked", extra=self._told)
         attendance = await provider.attendance(self.plan)
         (quorum or provider.settings.quorum).require(attendance)
-        tally = await provider.put(self, attendance, by=by, may_rerun=may_rerun)
+        tally = await provider.put(self, attendance, by=by, may_rerun=may_rerun, named=named)
         note_refusals(log, tally.refused)
         provider.desk.balances.note(self.query.epsilon, heard=tally.heard, refused=tally.refused)
         self._require_heard(tally)
@@ -142,7 +143,8 @@ class LiveQuestion:
             return answers.again(facts)
         return map_from(facts, self.query, self.provider.settings.public_map, stored=True, charged=0.0)
 
-    def _answer(self, tally: Tally, attendance: Attendance) -> Released:
+    def read(self, tally: Tally, attendance: Attendance) -> Released:
+        """Return the answer that what was said comes to."""
         settings, times = self.provider.settings, 1 + tally.reruns
         colluders, alone = settings.masks.colluders, bool(tally.alone)
         method = {

@@ -76,6 +76,14 @@ leftovers = "cohort"                  # owners that could not be placed form mas
 [state]
 file = "provider.db"                  # users, questions, plans: nothing private, but keep it
 keep_days = 90                        # questions, their keys and answers are forgotten then; what users spent never is
+
+# [[standing]]                        # a map that is asked for anew for every window of time, once that is over
+# name = "hourly"
+# user = "standing"                   # whose allowance pays: fedgroup users add standing --allowance 100
+# every = "hour"                      # or day, week, "15min"
+# grace = "10m"                       # it is asked for so long after a window's end; later records are in no map
+# catch_up = 168                      # so many windows that were missed are asked for later, the oldest first
+# map = {{ grid = [10, 10], epsilon = 0.1 }}      # the question, as POST /v1/maps takes it
 """
 
 _OWNER = """\
@@ -93,6 +101,9 @@ port = {port}
 [ledger]                              # this owner's own account of what it has spent; as private as the records
 file = "ledger.db"
 cap = {cap}                            # the most epsilon per epoch, vectors and answers together
+# per = "day"                         # windows of the records' time, in UTC: hour, day, week (from Monday), or "15min"
+# window_cap = 1.0                    # the most epsilon that one such window may cost, besides the cap of all
+# windows = 7                         # any so many consecutive windows share window_cap; else each has its own
 # mark_every = 1.0                    # the most epsilon that a restored backup can lack unnoticed; else a tenth of cap
 keep_days = 90                        # how long it can repeat what it said; what it was charged it keeps for ever
 
@@ -110,6 +121,7 @@ smallest_cell = 0.0                   # every place of a map has room for such a
 most_bins = {most_bins}                     # of one map: places times steps of time times categories
 # most_records = 10000                # in one bin at most, told to all; more count as so many
 shortest_window = 0                   # the least length of a time window: seconds, or "15m", "1h", "7d"
+# complete_after = "10m"              # a question's time must be over for so long, by this machine's clock
 tell_left = false                     # true: the provider, and so its users, may know what is left of the cap
 comparisons = 0                       # secure comparisons per epoch; each shows one exact bit about two owners
 """

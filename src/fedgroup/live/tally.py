@@ -14,7 +14,7 @@ from fedgroup.live.plans import LiveGroup
 from fedgroup.live.sheets import Sheet
 from fedgroup.messages import NoisyTotals
 from fedgroup.messages.logged import Logged
-from fedgroup.messages.said import Masked, Noisy
+from fedgroup.messages.said import Masked, Noisy, Ready
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
@@ -137,16 +137,22 @@ class Tally:
 
 
 class FirstStep:
-    """Takes what owners say to a question: who is alone is added up, members of groups are ready."""
+    """Takes what owners say to a question: who is alone is added up, members of groups are ready.
 
-    def __init__(self, tally: Tally, alone: Iterable[str]) -> None:
+    In a round that is run `again`, a member that answered before says so at once, and is ready to say it once more.
+    """
+
+    def __init__(self, tally: Tally, alone: Iterable[str], *, again: bool = False) -> None:
         self._tally = tally
         self._alone = frozenset(alone)
+        self._again = again
 
     def __call__(self, owner: str, reply: Any) -> Any:
         """Return what is kept of a reply."""
+        if self._again and owner not in self._alone and isinstance(reply, Noisy | Masked):
+            return Ready(reply.round)
         if not isinstance(reply, Noisy):
-            return reply
+            return Unfit() if isinstance(reply, Masked) else reply
         if owner not in self._alone or len(reply.sums) != self._tally.words:
             return Unfit()
         if not self._tally.admits(np.array(reply.sums, dtype=np.int64), [owner]):

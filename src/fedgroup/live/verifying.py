@@ -2,8 +2,8 @@
 
 Guarantee: a log that is read to its end holds entries that one provider of the federation signed, in this order, each
            standing on all before it; every answer is about a question that was written down before it was asked, each
-           question has one end at most, and every answer is what its groups' sums add up to, as far as these are
-           listed, with the value and the interval that follow from them.
+           question has one end at most for each time it was asked, and every answer is what its groups' sums add up
+           to, as far as these are listed, with the value and the interval that follow from them.
 Not covered: that a log goes on: whoever shows it can leave out the end. Heads that owners kept tell (`agreement.py`).
              That a group gave the sums that are told of it: an owner alone, or a leader, finds its own; of a masked
              group nobody but the provider knows them. Sums of long maps are hashes only.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,8 @@ _FAULTS = (KeyError, TypeError, ValueError, IndexError, AttributeError, Overflow
 class Asked:
     """A round that the log tells of: the entry, what it costs, and the leaves and tags of its groups once it ended.
 
-    `end` is the number of the entry that tells what came of it; None while nothing did.
+    `end` is the number of the entry that tells what came of it; None while nothing did. A round may be asked `again`
+    by later entries: whoever answered in it says the same once more, uncharged, and its last end counts.
     """
 
     number: int
@@ -50,6 +51,12 @@ class Asked:
     end: int | None = None
     leaves: frozenset[bytes] = frozenset()
     tags: frozenset[bytes] = frozenset()
+    again: tuple[int, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of all entries that ask in this round."""
+        return (self.number, *self.again)
 
 
 @dataclass
@@ -137,8 +144,12 @@ class LogReader:
         self._begin(entry["round"], Asked(number, int(entry["epsilon_nano"])))
 
     def _begin(self, name: str, asked: Asked) -> None:
-        _require(len(bytes.fromhex(name)) == 16 and name not in self.found.rounds, "its round is not a new one")
-        self.found.rounds[name] = asked
+        known = self.found.rounds.get(name)
+        same = known is None or (asked.query is not None and known.query == asked.query)
+        _require(len(bytes.fromhex(name)) == 16 and same, "its round is not a new one")
+        self.found.rounds[name] = (
+            asked if known is None else replace(known, again=(*known.again, asked.number), end=None)
+        )
 
     def _vectors(self, number: int, entry: Mapping[str, Any]) -> None:
         for name in entry["rounds"]:  # vectors that come late end their round a second time
@@ -179,8 +190,7 @@ class LogReader:
         return asked
 
     def _end(self, name: str, number: int, **told: Any) -> None:
-        known = self.found.rounds[name]
-        self.found.rounds[name] = Asked(known.number, known.epsilon_nano, known.rho_pico, known.query, number, **told)
+        self.found.rounds[name] = replace(self.found.rounds[name], end=number, **told)
 
     def _add_up(self, query: RangeQuery, entry: Mapping[str, Any]) -> None:
         """Check that groups make up totals, and totals the answer."""

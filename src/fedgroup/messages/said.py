@@ -24,7 +24,7 @@ from fedgroup.messages.limits import (
 REASONS = (
     "budget", "epsilon", "kind", "radius", "window", "members", "mode", "plan", "roster", "round", "attribute",
     "bins", "cells", "paused", "offers", "silo", "failed", "ledger", "late", "federation", "log",
-    "bounds", "protocol",
+    "bounds", "incomplete", "protocol",
 )  # fmt: skip
 _PERHAPS_CHARGED = ("failed", "ledger", "protocol", "round", "bounds")
 

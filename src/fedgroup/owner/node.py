@@ -77,6 +77,7 @@ from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import disclose_to_leader, release_vectors, scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.privacy.windows import span_of, span_of_vectors
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.words import question
 from fedgroup.space import PublicMap
@@ -270,7 +271,7 @@ class OwnerNode:
             return Described(asked.round, [int(value) for value in noisy.values[0]])
 
         text = f"noisy counts of {asked.columns}x{asked.rows} cells, {named(asked)}"
-        charge = Charge(epsilon, "setup", text, protection=self._protected)
+        charge = Charge(epsilon, "setup", text, protection=self._protected, span=span_of_vectors(self._protection))
         return [(PROVIDER, self._answered(asked.round, charge, make))]
 
     # --- charge, count, keep ------------------------------------------------------------------------------------------
@@ -487,9 +488,9 @@ class OwnerNode:
         return noisy_sums(exact, query, protection=self._protection, noise=self._noise)
 
     def _charge(self, ask: Ask, query: RangeQuery, how: str) -> Charge:
-        by = f", asked by {ask.by}" if ask.by else ""
-        text = f"{question(query)}, {how}{by}, {named(ask)}"
-        return Charge(query.epsilon, "query", text, protection=self._protected, rho=query.rho)
+        text = f"{question(query)}, {how}{f', asked by {ask.by}' if ask.by else ''}, {named(ask)}"
+        span = span_of(query, self._protection)
+        return Charge(query.epsilon, "query", text, protection=self._protected, rho=query.rho, span=span)
 
     def _said(self, *messages: Any) -> Letters:
         return [(PROVIDER, self._encode(each)) for each in messages]

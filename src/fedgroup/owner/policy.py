@@ -44,6 +44,7 @@ class Policy:
     most_bins         the most bins of one question
     most_records      the most records it counts in one bin, told to all: more count as so many; None: no bound
     shortest_window   the least length of a time window, and of each of its steps, in seconds
+    complete_after    how many seconds ago a question's time must be over by the owner's own clock; None: it need not
     attributes        the columns that may be summed; None: all that the silo has
     tell_left         whether the provider is told what is left of its cap; no answer depends on it
     comparisons       how many secure comparisons it takes part in per epoch; each shows one exact bit
@@ -62,6 +63,7 @@ class Policy:
     most_bins: int = MOST_WORDS
     most_records: int | None = None
     shortest_window: float = 0.0
+    complete_after: float | None = None
     attributes: tuple[str, ...] | None = None
     tell_left: bool = False
     comparisons: int = 0
@@ -73,8 +75,10 @@ class Policy:
             raise InvalidInput(f"kinds are of {', '.join(KINDS)}, modes of {', '.join(MODES)}")
         if self.fewest_members < 2 or min(self.comparisons, self.fewest_colluders - 1) < 0:
             raise InvalidInput("fewest_members is at least 2, fewest_colluders 1, comparisons 0")
-        if not all(0 <= least < math.inf for least in (self.smallest_radius, self.smallest_cell, self.shortest_window)):
-            raise InvalidInput("smallest_radius, smallest_cell and shortest_window are at least 0, and finite")
+        least = (self.smallest_radius, self.smallest_cell, self.shortest_window, self.complete_after or 0.0)
+        if not all(0 <= each < math.inf for each in least):
+            names = "smallest_radius, smallest_cell, shortest_window and complete_after"
+            raise InvalidInput(f"{names} are at least 0, and finite")
         if self.most_bins < 1:
             raise InvalidInput("most_bins is at least 1")
         if self.most_records is not None and not 1 <= self.most_records < _MOST_RECORDS:
@@ -96,6 +100,8 @@ class Policy:
             return "bins"
         if self._is_short(query.since, query.until) or self._has_short_step(query):
             return "window"
+        if self._is_open(query):
+            return "incomplete"
         return None if self._has_room(query.range, public_map) else "radius"
 
     def _has_room(self, places: Places, public_map: PublicMap) -> bool:
@@ -130,6 +136,15 @@ class Policy:
     def trusts(self, names: Collection[str]) -> bool:
         """Tell whether the owner consented to a trusted group with these others; `*` stands for everybody."""
         return "*" in self.trusted_with or set(names) <= set(self.trusted_with)
+
+    def _is_open(self, query: RangeQuery) -> bool:
+        """Tell whether a question is about a time that is not over, or not for so long that late records are in.
+
+        It is decided by the clock alone: by the records it would tell something of them.
+        """
+        if self.complete_after is None or self.now is None or (query.since is None and query.until is None):
+            return False
+        return query.until is None or query.until > math.floor((self.now() - self.complete_after) * _SECOND)
 
     def _has_short_step(self, query: RangeQuery) -> bool:
         """Tell whether a step of time is shorter than the shortest window: the last one may be, or one cut at now."""

@@ -80,6 +80,7 @@ class OpenRounds:
         if known is not None:
             if (known.ask.query, known.ask.plan) != (ask.query, ask.plan):
                 raise ProtocolViolation("a round's question cannot change")
+            known.until = max(known.until, until)  # asked once more, it is waited for once more
             return known
         this = Round(ask, query, group, until)
         if self._most_bytes + this.most_bytes > MOST_LETTER_BYTES:

@@ -16,6 +16,7 @@ from fedgroup.epsilon import NANO, NOTHING, Epsilon
 from fedgroup.errors import BudgetExhausted, InvalidInput
 from fedgroup.privacy.accounting import PURE, Accounting
 from fedgroup.privacy.comparing import Comparing
+from fedgroup.privacy.windows import UNKNOWN, Cost, Span, WindowBudget, WindowsSpent
 from fedgroup.rho import PICO, Rho
 
 
@@ -28,7 +29,7 @@ class Charge:
     is protected by an evaluation, which shows exact values: it costs no epsilon and leaves its line all the same.
 
     With a `rho` that is its cost, and only ledgers of concentrated accounting take it; `epsilon` is then the largest
-    pure one that costs no more.
+    pure one that costs no more. `span` tells which windows of time it is charged to, where there are budgets of such.
     """
 
     epsilon: Epsilon
@@ -38,6 +39,7 @@ class Charge:
     owners: Sequence[str] | None = None
     protection: str | None = "one record, add-remove"
     rho: Rho | None = None
+    span: Span = UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,13 @@ class Ledger(Protocol):
 
     @property
     def accounting(self) -> Accounting: ...
+
+    @property
+    def window_budget(self) -> WindowBudget | None: ...
+
+    def windows_spent(self) -> WindowsSpent:
+        """Return what was charged to windows of time in this epoch, where they have a budget."""
+        ...
 
     def charge(self, charges: Sequence[Charge]) -> Epsilon:
         """Record all of `charges`, or none and raise `BudgetExhausted`; return what one owner pays at most."""
@@ -192,6 +201,11 @@ def settle(charges: Sequence[Charge], *, cap: Epsilon | None, before: Spending) 
         spent = before.for_all + before.for_some.get(owner, 0)
         _require_affordable(accounting, most=most, spent=spent, asked=for_all + for_some[owner])
     return Spending(for_all, for_some, accounting)
+
+
+def window_costs(charges: Sequence[Charge], accounting: Accounting) -> list[Cost]:
+    """Return what charges cost in windows of time; what some owners pay counts for all."""
+    return [(accounting.units_of(charge.epsilon, charge.rho), charge.span) for charge in charges]
 
 
 def once_per_plan(charges: Sequence[Charge], known: Callable[[Charge], bool]) -> list[Charge]:

@@ -22,6 +22,7 @@ from fedgroup.service.problems import Problem
 from fedgroup.service.publications import Publications
 from fedgroup.service.questions import Questions
 from fedgroup.service.rates import Rates
+from fedgroup.service.standing import StandingMaps
 from fedgroup.storage.provider_state import ProviderState, User
 
 
@@ -37,6 +38,7 @@ class Service:
     expiries: Expiries
     maps: KeptMaps
     publications: Publications
+    standing: StandingMaps
 
 
 def service_of(request: Request) -> Service:

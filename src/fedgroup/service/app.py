@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
@@ -15,9 +17,10 @@ except ImportError:
     raise InvalidInput("serving users over HTTP needs the extra [serve]: pip install 'fedgroup[serve]'") from None
 
 
+from fedgroup.live.config import StandingTable
 from fedgroup.live.expiry import Expiries
 from fedgroup.live.provider import LiveProvider
-from fedgroup.service import api_page, log_routes, published_routes, routes, tile_routes
+from fedgroup.service import api_page, log_routes, published_routes, routes, standing_routes, tile_routes
 from fedgroup.service.accounts import Service
 from fedgroup.service.bodies import LimitedBodies
 from fedgroup.service.charged_work import ChargedWork
@@ -29,6 +32,7 @@ from fedgroup.service.publications import Publications
 from fedgroup.service.questions import Questions
 from fedgroup.service.rates import Rates
 from fedgroup.service.replies import ProblemShown
+from fedgroup.service.standing import StandingMaps
 from fedgroup.service.turns import Turns
 from fedgroup.storage.provider_state import ProviderState
 
@@ -46,8 +50,12 @@ def create_app(
     turns: Turns | None = None,
     rates: Rates | None = None,
     expiries: Expiries | None = None,
+    standing: Sequence[StandingTable] = (),
+    clock: Callable[[], float] = time.time,
 ) -> FastAPI:
     """Return the application through which users ask a provider's owners; `expiries` are what operators are shown.
+
+    `standing` maps are kept up while it runs, by a `clock` of seconds since 1970.
 
     Requires:  `state` is also what the provider keeps its answers and plans in; its desk listens; one process.
     Guarantee: see `fedgroup.service`.
@@ -57,16 +65,23 @@ def create_app(
     expiries = expiries or Expiries()
     questions = Questions(provider, state, work, metrics, expiries)
     publications, maps = Publications(provider, state, work, questions), KeptMaps(state)
+    repeated = StandingMaps(standing, provider, state, questions, clock=clock)
 
     @asynccontextmanager
     async def until_all_is_done(_app: FastAPI) -> AsyncIterator[None]:
         publications.resume()
+        repeating = repeated.start()
         yield
+        for task in repeating:
+            task.cancel()
+        await asyncio.gather(*repeating, return_exceptions=True)
         await work.all_done()
 
     app = _application(until_all_is_done)
-    app.state.service = Service(provider, state, questions, rates or Rates(), metrics, expiries, maps, publications)
-    looked_at = (routes.looking, published_routes.router, tile_routes.router, ogc_routes.router)
+    app.state.service = Service(
+        provider, state, questions, rates or Rates(), metrics, expiries, maps, publications, repeated
+    )
+    looked_at = (routes.looking, published_routes.router, standing_routes.router, tile_routes.router, ogc_routes.router)
     for router in (routes.router, *looked_at, log_routes.router, routes.open_router, api_page.router):
         app.include_router(router)
     add_handlers(app, metrics)

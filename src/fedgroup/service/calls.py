@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, TypedDict
 
-from fedgroup.epsilon import Epsilon
+from fedgroup.epsilon import HARDLY_PROTECTS, Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery, ServiceUnavailable
 from fedgroup.given import written
 from fedgroup.maps.private_map import PrivateMap, map_from
@@ -34,6 +34,7 @@ from fedgroup.questions.said_maps import map_said
 from fedgroup.rho import Rho
 from fedgroup.service.problems import KEY, error_of
 from fedgroup.space import Box, PublicMap, Range
+from fedgroup.user.pricing import error_said, needs_guess, with_guess
 
 
 class AskDetails(Said, total=False):
@@ -42,8 +43,10 @@ class AskDetails(Said, total=False):
     least_owners, least_share
                 refuse the question, for nothing, if fewer owners, or a smaller share of those known, are here
     key         idempotency key: the same question with the same key is charged once; a new one by default
+    error       instead of a price: how far off in 95 %, such as 10, "10% of 500", or "10%" where a map was published
     """
 
+    error: float | str | None
     least_owners: int | None
     least_share: float | None
     key: str | None
@@ -129,6 +132,21 @@ def map_of(federation: Mapping[str, Any]) -> PublicMap:
     return PublicMap(Box(*federation["domain"]), federation["lonlat"])
 
 
+def guessing(details: AskDetails) -> bool:
+    """Return whether a question is to be as sharp as a share of what a published map expects, such as 10%."""
+    return needs_guess(details.get("error"))
+
+
+def window_of(details: AskDetails) -> dict[str, Any]:
+    """Return the time of a question."""
+    return {"since": details.get("since"), "until": details.get("until")}
+
+
+def guessed(details: AskDetails, expected: float | None) -> AskDetails:
+    """Return the same with the guess that a map makes."""
+    return {**details, "error": with_guess(str(details["error"]), expected)}
+
+
 def question_call(
     kind: str, asked: Range, epsilon: float | None, details: AskDetails, *, dry_run: bool = False
 ) -> Call:
@@ -141,9 +159,14 @@ def question_call(
     return Call("POST", "/v1/queries", body, {"Idempotency-Key": _required_key(details.get("key"))})
 
 
-def _price(epsilon: float | None, details: AskDetails) -> dict[str, float]:
-    """Return the one price of a question: its epsilon, or its rho."""
-    rho = details.get("rho")
+def _price(epsilon: float | None, details: AskDetails) -> dict[str, Any]:
+    """Return the one price of a question: its epsilon, its rho, or how far off it may be."""
+    rho, error = details.get("rho"), details.get("error")
+    if error is not None:
+        if (epsilon, rho) != (None, None):
+            raise InvalidQuery("a question has one price: an epsilon, a rho, or an error that it may have")
+        error_said(error)
+        return {"error": error}
     price = some_price(epsilon, rho)
     return {"epsilon": float(price)} if rho is None else {"rho": float(Rho.of(rho))}
 
@@ -153,7 +176,9 @@ def map_query(
 ) -> tuple[RangeQuery, PublicMap]:
     """Return the question about the bins of a map, and the map of the federation; what cannot be asked is not sent."""
     require_known(details, MapAskDetails, what="a map")
-    public_map, price = map_of(federation), some_price(epsilon, details.get("rho"))
+    error = details.get("error")
+    price = some_price(epsilon, details.get("rho")) if error is None else HARDLY_PROTECTS
+    public_map = map_of(federation)
     return question_of(kind, places_said(details, public_map), price, details, public_map), public_map
 
 
@@ -168,7 +193,8 @@ def map_call(query: RangeQuery, details: MapAskDetails, *, dry_run: bool = False
     said = {name: details[name] for name in AskDetails.__annotations__ if name != "key" and is_said(details.get(name))}  # type: ignore[literal-required]
     body = {"kind": query.kind, **said_places(query.range)}
     body |= {name: _plain(value) for name, value in said.items()}
-    body |= _price(None if query.rho is not None else float(query.epsilon), details)
+    said_price = query.rho is None and details.get("error") is None
+    body |= _price(float(query.epsilon) if said_price else None, details)
     body |= {} if query.every is None else {"every": query.every / 1e6}
     body |= {} if query.by is None else {"by": {query.by.attribute: query.by.names}}
     if dry_run:

@@ -28,6 +28,8 @@ from fedgroup.service.calls import (
     MapAskDetails,
     PlanDetails,
     PublishAskDetails,
+    guessed,
+    guessing,
     map_call,
     map_made,
     map_of,
@@ -42,6 +44,7 @@ from fedgroup.service.calls import (
     require_unpriced,
     required_url,
     unreachable,
+    window_of,
 )
 from fedgroup.space import Range
 from fedgroup.space.shapes import as_range
@@ -166,7 +169,7 @@ class Client:
         if not from_map:
             return self.ask("count", asked, epsilon=epsilon, **details)
         require_unpriced(epsilon, details)
-        return (self.published(since=details.get("since"), until=details.get("until"))).count(asked)
+        return self.published(**window_of(details)).count(asked)
 
     def publish(
         self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[PublishAskDetails]
@@ -205,6 +208,10 @@ class Client:
         found: list[dict[str, Any]] = (self._call(Call("GET", "/v1/maps")))["maps"]
         return found
 
+    def standing(self, *, limit: int = 48) -> list[dict[str, Any]]:
+        """Return the standing maps: which of the latest windows are published, and what comes next."""
+        return list(self._call(Call("GET", f"/v1/standing?limit={limit:d}"))["standing"])
+
     def load_map(self, question_id: str) -> PrivateMap:
         """Return a map that was asked for before."""
         return map_read(self._call(Call("GET", f"/v1/maps/{question_id}")))
@@ -220,6 +227,9 @@ class Client:
     def ask(self, kind: str, asked: Any, *, epsilon: float | None = None, **details: Unpack[AskDetails]) -> Answer:
         """Return the answer to a question; `calls.Details` lists what can be said about it."""
         about = self._range(asked)
+        if guessing(details):
+            free = self.published(kind=kind, **window_of(details)).count(about)
+            return self.ask(kind, about, epsilon=epsilon, **guessed(details, free.value))
         return answer_from(self._call(question_call(kind, about, epsilon, details)), range=about)
 
     def expect(
@@ -314,7 +324,7 @@ class AsyncClient:
         if not from_map:
             return await self.ask("count", asked, epsilon=epsilon, **details)
         require_unpriced(epsilon, details)
-        return (await self.published(since=details.get("since"), until=details.get("until"))).count(asked)
+        return (await self.published(**window_of(details))).count(asked)
 
     async def publish(
         self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[PublishAskDetails]
@@ -357,6 +367,10 @@ class AsyncClient:
         found: list[dict[str, Any]] = (await self._call(Call("GET", "/v1/maps")))["maps"]
         return found
 
+    async def standing(self, *, limit: int = 48) -> list[dict[str, Any]]:
+        """Return the standing maps: which of the latest windows are published, and what comes next."""
+        return list((await self._call(Call("GET", f"/v1/standing?limit={limit:d}")))["standing"])
+
     async def load_map(self, question_id: str) -> PrivateMap:
         """Return a map that was asked for before."""
         return map_read(await self._call(Call("GET", f"/v1/maps/{question_id}")))
@@ -374,6 +388,9 @@ class AsyncClient:
     ) -> Answer:
         """Return the answer to a question; `calls.Details` lists what can be said about it."""
         about = await self._range(asked)
+        if guessing(details):
+            free = (await self.published(kind=kind, **window_of(details))).count(about)
+            return await self.ask(kind, about, epsilon=epsilon, **guessed(details, free.value))
         return answer_from(await self._call(question_call(kind, about, epsilon, details)), range=about)
 
     async def expect(
@@ -410,8 +427,7 @@ class AsyncClient:
 
     async def groups(self) -> list[dict[str, Any]]:
         """Return how many groups each method has, and how large; operators get their members too."""
-        found: list[dict[str, Any]] = (await self._call(Call("GET", "/v1/groups")))["plans"]
-        return found
+        return list((await self._call(Call("GET", "/v1/groups")))["plans"])
 
     async def regroup(self, *, epsilon: float | None = None, **details: Unpack[PlanDetails]) -> dict[str, Any]:
         """Group all owners that are here anew, for operators; `calls.PlanDetails` lists what can be said about it.

@@ -57,7 +57,7 @@ async def serving(config: ProviderConfig, *, pages: PageSettings | None = None) 
     """
     limits = _limits(config.http)
     async with running_provider(config) as running:
-        app = create_app(running.provider, running.state, expiries=running.expiries)
+        app = create_app(running.provider, running.state, expiries=running.expiries, standing=config.standing)
         sessions = None
         if pages is not None and pages_are_installed():
             kept = Path(f"{config.state.file}.sessions")

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fedgroup.errors import InvalidQuery, TooFewHeard
 from fedgroup.live.attendance import Quorum
@@ -38,6 +39,7 @@ from fedgroup.service.requests import (
 from fedgroup.space import PublicMap
 from fedgroup.storage.provider_state import ProviderState, Question, User
 from fedgroup.transport.topics import PROVIDER
+from fedgroup.user.pricing import Noises, cheapest, error_said
 
 
 def plan_made(plan: LivePlan, provider: LiveProvider) -> PlanShown:
@@ -138,10 +140,21 @@ class Questions:
 
     async def _understood(self, asked: QuestionAsked) -> tuple[RangeQuery, Method]:
         """Return what was asked; districts take a while to tell apart, and others do not wait for that."""
-        return await asyncio.to_thread(self._read, asked) if isinstance(asked, MapAsked) else self._read(asked)
+        found = await asyncio.to_thread(self._read, asked) if isinstance(asked, MapAsked) else self._read(asked)
+        return found if asked.error is None else (await self._priced(found[0], found[1], asked), found[1])
+
+    async def _priced(self, query: RangeQuery, method: Method, asked: QuestionAsked) -> RangeQuery:
+        """Return a question at the least price for which it is sharp enough, as owners are here now."""
+        provider, wanted = self._provider, error_said(asked.error)
+        self.require_ready(method, provider.settings.quorum)
+        async with provider.question(query, method=method.name) as live:
+            noises = Noises(provider.partition(live.plan)[1], provider.shared(live.plan))
+        settings = provider.settings
+        limits: dict[str, Any] = {"protection": settings.protection, "accounting": settings.accounting, "cap": None}
+        return await asyncio.to_thread(lambda: cheapest(query, wanted, noises, **limits))
 
     def _read(self, asked: QuestionAsked) -> tuple[RangeQuery, Method]:
-        query = range_query(asked, self._provider.settings)
+        query = range_query(asked, self._provider.settings, to_price=True)
         require_offered(query, self._provider.settings)
         self._provider.sendable(query)
         method = chosen(asked.method, planned=self._provider.plan is not None)

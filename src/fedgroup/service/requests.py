@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import core_schema
 
-from fedgroup.epsilon import NOTHING, Epsilon
+from fedgroup.epsilon import HARDLY_PROTECTS, NOTHING, Epsilon
 from fedgroup.errors import InvalidQuery
 from fedgroup.live.settings import MOST_SIDE, MPC_MOST, LiveSettings, UsualGrouping
 from fedgroup.maps.publishing import Subject
@@ -98,6 +98,10 @@ class QuestionAsked(_Strict):
     rho: float | None = Field(
         None, ge=1e-12, le=1_000_000, description="its price instead of an epsilon, where accounting is zcdp"
     )
+    error: float | str | None = Field(
+        None,
+        description="instead of a price: how far off in 95 %, such as 10 or '10% of 500'; it costs what that takes",
+    )
     attribute: str | None = Field(None, min_length=1, max_length=MOST_TEXT, description="for sum and avg")
     clip: float | None = Field(None, gt=0, description="for sum and avg: values are cut to [0, clip]")
     signed: bool = Field(False, description="cut to [-clip, clip] instead")
@@ -183,10 +187,18 @@ def plain_question(asked: QuestionAsked, query: RangeQuery) -> dict[str, Any]:
     return {MAP: said} if isinstance(asked, MapAsked) else said
 
 
-def range_query(asked: QuestionAsked, settings: LiveSettings) -> RangeQuery:
-    """Return the question that owners are asked, or say what is wrong with it: nothing is spent on it."""
+def range_query(asked: QuestionAsked, settings: LiveSettings, *, to_price: bool = False) -> RangeQuery:
+    """Return the question that owners are asked, or say what is wrong with it: nothing is spent on it.
+
+    One with an error for a price has one that is too high; it is read only by who is `to_price` it.
+    """
     public_map, said = settings.public_map, asked.model_dump()
     with as_invalid_query():
+        if asked.error is not None:
+            if not to_price or (asked.epsilon, asked.rho) != (None, None):
+                raise InvalidQuery("a question has one price: an epsilon, a rho, or an error where that can be said")
+            asked = asked.model_copy(update={"epsilon": float(HARDLY_PROTECTS), "error": None})
+            return range_query(asked, settings)
         if isinstance(asked, MapAsked):
             if asked.records is not None or asked.most_cells is not None:
                 raise InvalidQuery("records and most_cells are for adaptive maps")

@@ -23,8 +23,17 @@ from fedgroup.privacy.budget import (
     once_per_plan,
     require_one_protection,
     settle,
+    window_costs,
 )
 from fedgroup.privacy.comparing import Compared, Comparing, allowed_comparisons, made_line
+from fedgroup.privacy.windows import (
+    WindowBudget,
+    WindowsSpent,
+    carried_windows,
+    change_of_windows,
+    settle_windows,
+    spent_before,
+)
 from fedgroup.rho import Rho
 
 _UNPAID = -1
@@ -45,6 +54,8 @@ class MemoryLedger:
         self._entries: list[Entry] = []
         self._answers: dict[str, Mapping[str, Any]] = {}
         self._compared: dict[str, Compared] = {}
+        self._window_budget: WindowBudget | None = None
+        self._windows = WindowsSpent()
 
     @property
     def cap(self) -> Epsilon | None:
@@ -67,6 +78,8 @@ class MemoryLedger:
                 require_move(self._accounting, accounting, fresh=fresh, agreed=agreed)
                 moved = self._spending().carried_to(accounting)
                 self._accounting, self._for_all, self._for_some = accounting, moved.for_all, Counter(moved.for_some)
+                if self._window_budget is not None:
+                    self._windows = carried_windows(self._windows, self._window_budget.count, accounting)
                 self._note(moved_line(accounting, moved))
 
     def set_cap(self, cap: Epsilon, *, raising: bool = True) -> None:
@@ -75,6 +88,39 @@ class MemoryLedger:
             change_of_cap(self._cap, cap, raising=raising)
             self._cap = cap
 
+    @property
+    def window_budget(self) -> WindowBudget | None:
+        return self._window_budget
+
+    def set_window_budget(self, budget: WindowBudget, *, raising: bool = True) -> None:
+        """Set what any few consecutive windows of time may cost, more than before only if `raising`.
+
+        What was spent before there were such budgets counts in every window.
+        """
+        with self._lock:
+            before = self._window_budget
+            if before == budget:
+                return
+            self._note(change_of_windows(before, budget, raising=raising, fresh=self._windows == WindowsSpent()))
+            if before is None:
+                spent = self._spending()
+                self._windows = spent_before(spent.units, budget, self._accounting, self._protection)
+            self._window_budget = budget
+
+    def windows_spent(self) -> WindowsSpent:
+        """Return what was charged to windows of time, where they have a budget."""
+        return self._windows
+
+    def _with_windows(self, due: Sequence[Charge]) -> WindowsSpent:
+        """Return what windows were charged after these charges, or refuse them all."""
+        after, budget = self._windows, self._window_budget
+        if budget is None:
+            return after
+        costs, counted = window_costs(due, self._accounting), self._accounting
+        for added in settle_windows(costs, budget=budget, before=after, accounting=counted):
+            after = after.after(*added)
+        return after
+
     def charge(self, charges: Sequence[Charge]) -> Epsilon:
         """Record all of `charges`, or none and raise `BudgetExhausted`; return what one owner pays at most."""
         self._require_own_process()
@@ -82,6 +128,7 @@ class MemoryLedger:
             require_one_protection(self._protection, charges)
             due = self._due(charges)
             added = settle(due, cap=self.cap, before=self._spending())
+            self._windows = self._with_windows(due)
             self._protection = next((charge.protection for charge in charges if charge.protection), self._protection)
             self._for_all += added.for_all
             self._for_some.update(added.for_some)

@@ -129,6 +129,7 @@ class OwnerLedger(SQLiteLedger):
                     if not known:
                         due = self._due(connection, [charge])
                         added = settle(due, cap=standing.cap, before=standing.spending)
+                        self._charge_windows(connection, due, standing)
                         new[round_id] = charge, f"{standing.epoch} {snapshot}"
                         standing = standing.after(charge, added)
                     begun.append((not known, None))
@@ -164,13 +165,15 @@ class OwnerLedger(SQLiteLedger):
         charged is remembered; only if they do not allow it is the file looked at, for its cap may have been raised.
         """
         seen = self._seen
-        if seen is not None and all(charge.plan is None for charge in charges):
+        if seen is not None and not seen.windowed and all(charge.plan is None for charge in charges):
             with suppress(BudgetExhausted):
                 settle(charges, cap=seen.cap, before=seen.spending)
                 return
         with self._reading() as connection:
             standing = self._seen = self._standing(connection)
-            settle(self._due(connection, charges), cap=standing.cap, before=standing.spending)
+            due = self._due(connection, charges)
+            settle(due, cap=standing.cap, before=standing.spending)
+            self._charge_windows(connection, due, standing, looking=True)
 
     def kept_reply(self, round_id: bytes) -> bytes | None:
         """Return the reply kept for a round, empty if it was charged and has none any more; None for a new one."""

@@ -16,7 +16,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -278,6 +278,10 @@ class ProviderState:
         """Write a consistent copy to a new file, for its owner's eyes only, while the provider goes on."""
         with self._reading() as connection:
             write_copy(connection, path)
+
+    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Return a transaction of this file, for books in tables of their own; it is on disk at its end."""
+        return self._transaction()
 
     # --- inside -------------------------------------------------------------------------------------------------------
 

@@ -27,9 +27,12 @@ from fedgroup.privacy.budget import (
     once_per_plan,
     require_one_protection,
     settle,
+    window_costs,
 )
 from fedgroup.privacy.comparing import ANNOUNCED, Compared, Comparing, allowed_comparisons, made_line
+from fedgroup.privacy.windows import WindowBudget, WindowsSpent, change_of_windows, spent_before
 from fedgroup.rho import Delta, Rho
+from fedgroup.storage import window_tables
 from fedgroup.storage.sqlite_file import SQLiteFile
 
 _TABLE = """
@@ -64,7 +67,10 @@ def count_compared(connection: sqlite3.Connection, plan: str, made: int) -> None
 _SCHEMA_VERSION = 1
 _CONCENTRATED_VERSION = 2
 """A ledger of concentrated accounting: its amounts are rho, and whoever knows epsilon only must not read it."""
+_WINDOWED = 2
+"""Is added to the version of a ledger that has budgets per window, which others would pass over."""
 _APPLICATION_ID = 0x46454447  # "FEDG"
+_VERSIONS = {base + windowed for base in (_SCHEMA_VERSION, _CONCENTRATED_VERSION) for windowed in (0, _WINDOWED)}
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
 INSERT INTO facts VALUES ('epoch', 0), ('cap', NULL);
@@ -95,19 +101,24 @@ STANDING = f"""
     (SELECT nano FROM spent_by_all WHERE epoch = {_EPOCH}),
     (SELECT max(nano) FROM spent_by_some WHERE epoch = {_EPOCH}),
     (SELECT protection FROM entries WHERE protection IS NOT NULL LIMIT 1),
-    (SELECT value FROM facts WHERE name = 'delta')
+    (SELECT value FROM facts WHERE name = 'delta'),
+    (SELECT value FROM facts WHERE name = 'window_length')
 """  # noqa: S608 - of our own words
 """The columns of a `Standing`, read by one statement."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a ledger stands: its epoch, its cap, what was spent (of some owners the most), and what that protects."""
+    """Where a ledger stands: its epoch, its cap, what was spent (of some owners the most), and what that protects.
+
+    `windowed` tells that windows of time have a budget, too.
+    """
 
     epoch: int
     cap: Epsilon | None
     spending: Spending
     protection: str | None
+    windowed: bool = False
 
     @property
     def accounting(self) -> Accounting:
@@ -116,15 +127,16 @@ class Standing:
     @classmethod
     def of(cls, row: Sequence[Any]) -> Standing:
         """Return the standing that these columns tell."""
-        epoch, cap, for_all, for_some, protection, delta = row
+        epoch, cap, for_all, for_some, protection, delta, window_length = row
         accounting = PURE if delta is None else Accounting(Delta(delta))
         spending = Spending(for_all or 0, {} if for_some is None else {"": for_some}, accounting)
-        return cls(epoch, None if cap is None else Epsilon(cap), spending, protection)
+        windowed = window_length is not None
+        return cls(epoch, None if cap is None else Epsilon(cap), spending, protection, windowed)
 
     def after(self, charge: Charge, added: Spending) -> Standing:
         """Return where a ledger stands after a charge to all of its owners, which added so much."""
         spent = replace(self.spending, for_all=self.spending.for_all + added.for_all)
-        return Standing(self.epoch, self.cap, spent, self.protection or charge.protection)
+        return replace(self, spending=spent, protection=self.protection or charge.protection)
 
 
 class SQLiteLedger(SQLiteFile):
@@ -166,6 +178,36 @@ class SQLiteLedger(SQLiteFile):
                 told = change_of_cap(before, cap, raising=raising)
                 connection.execute("UPDATE facts SET value = ? WHERE name = 'cap'", (cap.nano,))
                 self._note(connection, told)
+
+    @property
+    def window_budget(self) -> WindowBudget | None:
+        with self._reading() as connection:
+            return window_tables.stated_budget(connection)
+
+    def set_window_budget(self, budget: WindowBudget, *, raising: bool = True) -> None:
+        """Set what any few consecutive windows of time may cost, more than before only if `raising`.
+
+        What was spent before there were such budgets counts in every window.
+        """
+        with self._transaction() as connection:
+            before, standing = window_tables.stated_budget(connection), self._standing(connection)
+            if before == budget:
+                return
+            fresh = before is not None and window_tables.spent_in_windows(connection, standing.epoch) == WindowsSpent()
+            told = change_of_windows(before, budget, raising=raising, fresh=fresh)
+            window_tables.state_budget(connection, budget)
+            if before is None:
+                spent = spent_before(standing.spending.units, budget, standing.accounting, standing.protection)
+                window_tables.count_in_every_window(connection, standing.epoch, spent.every)
+                (version,) = connection.execute("PRAGMA user_version").fetchone()
+                connection.execute(f"PRAGMA user_version = {version + _WINDOWED}")
+            self._note(connection, told)
+
+    def windows_spent(self) -> WindowsSpent:
+        """Return what was charged to windows of time in this epoch, where they have a budget."""
+        with self._reading() as connection:
+            standing = self._standing(connection)
+            return window_tables.spent_in_windows(connection, standing.epoch) if standing.windowed else WindowsSpent()
 
     def begin_epoch(self) -> int:
         """Start the next epoch with fresh balances and return its number; a record that lives on pays again."""
@@ -241,7 +283,19 @@ class SQLiteLedger(SQLiteFile):
     # --- inside a transaction -----------------------------------------------------------------------------------
 
     def _charge(self, connection: sqlite3.Connection, charges: Sequence[Charge]) -> Epsilon:
-        return self._write(connection, charges, self._standing(connection)).price
+        standing = self._standing(connection)
+        self._charge_windows(connection, charges, standing)
+        return self._write(connection, charges, standing).price
+
+    def _charge_windows(
+        self, connection: sqlite3.Connection, charges: Sequence[Charge], standing: Standing, *, looking: bool = False
+    ) -> None:
+        """Charge the windows that are met, or refuse all of it; with `looking`, only refuse."""
+        budget = window_tables.stated_budget(connection) if standing.windowed else None
+        if budget is not None:
+            charge = window_tables.require_windows if looking else window_tables.charge_windows
+            costs = window_costs(self._due(connection, charges), standing.accounting)
+            charge(connection, costs, budget=budget, epoch=standing.epoch, accounting=standing.accounting)
 
     def _write(self, connection: sqlite3.Connection, charges: Sequence[Charge], standing: Standing) -> Spending:
         require_one_protection(standing.protection, charges)
@@ -287,6 +341,11 @@ class SQLiteLedger(SQLiteFile):
         else:
             connection.execute(_NEW_RHO_ENTRY, (self.now(), epoch, "lost", why, None, 0, None, None, units))
         connection.execute(_MORE_BY_ALL, (epoch, units))
+        budget = window_tables.stated_budget(connection)
+        if budget is not None:
+            # one window's worth of the whole cap in each: whatever is met, nothing is left of it
+            whole = self.accounting.units_within(budget.cap)
+            window_tables.count_in_every_window(connection, epoch, whole)
 
     def _fact(self, name: str) -> int | None:
         with self._reading() as connection:
@@ -305,7 +364,7 @@ class SQLiteLedger(SQLiteFile):
                 connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
             connection.execute("COMMIT")
             found = _marks(connection)
-        if found[0] != _APPLICATION_ID or found[1] not in (_SCHEMA_VERSION, _CONCENTRATED_VERSION):
+        if found[0] != _APPLICATION_ID or found[1] not in _VERSIONS:
             raise InvalidInput(f"{self.path} is not a fedgroup ledger of version {_SCHEMA_VERSION}; name another file")
 
 
@@ -329,7 +388,11 @@ def _carry_over(connection: sqlite3.Connection, accounting: Accounting) -> None:
     assert accounting.delta is not None  # noqa: S101  nothing is moved to pure epsilon
     connection.execute("INSERT INTO facts VALUES ('delta', ?)", (accounting.delta.atto,))
     connection.execute("ALTER TABLE entries ADD COLUMN pico INTEGER")
-    connection.execute(f"PRAGMA user_version = {_CONCENTRATED_VERSION}")
+    budget = window_tables.stated_budget(connection)
+    if budget is not None:
+        window_tables.carry_windows(connection, budget, accounting)
+    windowed = 0 if budget is None else _WINDOWED
+    connection.execute(f"PRAGMA user_version = {_CONCENTRATED_VERSION + windowed}")
 
 
 def _write_line(connection: sqlite3.Connection, row: tuple[Any, ...], accounting: Accounting, charge: Charge) -> None:

@@ -17,9 +17,13 @@ from fedgroup.questions.query import RangeQuery
 from fedgroup.rho import Rho
 from fedgroup.user import role as user
 
-_SHARE = re.compile(r"\s*([\d.]+)\s*%\s*of\s*([\d.]+)\s*")
+_SHARE = re.compile(r"\s*([\d.]+)\s*%\s*(?:of\s*([\d.]+)\s*)?")
 
 ERROR_IS = "an error is a number such as 10, or a share of a guess such as '10% of 500'"
+NO_GUESS = (
+    "{} is a share of an answer that nobody knows yet: say a guess of it, such as '10% of 500', or publish a map "
+    "first, which tells what to expect"
+)
 
 
 @dataclass(frozen=True)
@@ -44,16 +48,38 @@ def price_facts(query: RangeQuery, accounting: Accounting, *, times: int, delta:
     return {"epsilon": float(stated), "rho": _float(counted), "delta": delta + float(accounting.delta)}
 
 
-def error_said(error: Any) -> float:
-    """Return how far off an answer may be: a number, or a share of a guess, such as '10% of 500'."""
+def error_said(error: Any, *, expected: float | None = None) -> float:
+    """Return how far off an answer may be: a number, a share of a guess such as '10% of 500', or of what is `expected`.
+
+    What is expected was released before, or is a guess of the caller's; without it '10%' is refused.
+    """
     found = _SHARE.fullmatch(error) if isinstance(error, str) else None
     try:
-        value = float(found[1]) / 100 * float(found[2]) if found else float(error)
-    except (TypeError, ValueError):
+        if found and found[2] is None:
+            if expected is None or not expected > 0:
+                raise InvalidQuery(NO_GUESS.format(error.strip()))
+            value = float(found[1]) / 100 * expected
+        else:
+            value = float(found[1]) / 100 * float(found[2]) if found else float(error)
+    except (TypeError, ValueError) as fault:
+        if isinstance(fault, InvalidQuery):
+            raise
         raise InvalidQuery(f"{ERROR_IS}, got {written(error)}") from None
     if not is_number(value) or isinstance(error, bool) or value <= 0:
         raise InvalidQuery(f"{ERROR_IS}, greater than 0, got {written(error)}")
     return value
+
+
+def needs_guess(error: Any) -> bool:
+    """Tell whether an error is a share of what is expected, such as '10%'."""
+    found = _SHARE.fullmatch(error) if isinstance(error, str) else None
+    return found is not None and found[2] is None
+
+
+def with_guess(error: str, expected: float | None) -> str:
+    """Return a share of what is expected with its guess, as it can be sent to who does not know it: '10% of 500'."""
+    error_said(error, expected=expected)
+    return f"{error.strip()} of {expected:.6f}"
 
 
 def cheapest(

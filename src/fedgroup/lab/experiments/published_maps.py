@@ -102,7 +102,8 @@ def scenes(data: Path | None, *, questions: int, quick: bool) -> Iterator[Scene]
         path = data / file
         if not path.is_file():
             raise InvalidInput(f"there is no file {path}; give the folder with the check-ins")
-        yield _scene(name, tuned, *_plane(path, Box(*sides)), questions)
+        x, y, _, domain = plane_of(path, Box(*sides), timed=False)
+        yield _scene(name, tuned, x, y, domain, questions)
 
 
 def cascade(records: int, uneven: float, *, seed: int, levels: int = 11) -> tuple[Floats, Floats]:
@@ -269,13 +270,14 @@ def _questions(x: Floats, y: Floats, domain: Box, many: int) -> Iterator[tuple[s
             yield f"anywhere, {radius} m", Circle(*place, radius)
 
 
-def _plane(path: Path, box: Box) -> tuple[Floats, Floats, Box]:
-    """Return the check-ins of a domain in metres from its south-west corner."""
+def plane_of(path: Path, box: Box, *, timed: bool = True) -> tuple[Floats, Floats, npt.NDArray[np.int64], Box]:
+    """Return the check-ins of a domain in metres from its south-west corner, and their seconds if `timed`."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path, columns=["lon", "lat"])
+    table = pq.read_table(path, columns=["lon", "lat", *(["t"] if timed else [])])
     lon, lat = (table[name].to_numpy() for name in ("lon", "lat"))
     inside = box.contains(lon, lat)
     across = _EARTH_M * np.cos(np.radians((box.south + box.north) / 2))
     x, y = (lon[inside] - box.west) * across, (lat[inside] - box.south) * _EARTH_M
-    return x, y, Box(0, 0, box.width * across, box.height * _EARTH_M)
+    time = table["t"].to_numpy()[inside].astype(np.int64) if timed else np.zeros(0, dtype=np.int64)
+    return x, y, time, Box(0, 0, box.width * across, box.height * _EARTH_M)

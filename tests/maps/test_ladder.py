@@ -1,0 +1,76 @@
+"""Ladders of maps: long windows shape short ones, a long time is read from few maps, and nothing is charged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fedgroup as fg
+from fedgroup.errors import InvalidQuery
+from fedgroup.maps.ladder import Ladder, Pixels, Shaped, before, rungs, shape_of
+
+DAY = "2026-03-{:02}"
+CORNER = fg.Rectangle(0, 0, 2_500, 2_500)
+DAYS = [(2, 9), (9, 10), (10, 11)]
+"""A week, and two days after it."""
+
+
+@pytest.fixture(scope="module")
+def ladder() -> tuple[Ladder, float]:
+    """Maps of a week and of two days after it, of records that all lie in one corner of wherever they are."""
+    pick = np.random.default_rng(8)
+    many = 4_000
+    day = np.where(pick.uniform(size=many) < 0.9, pick.integers(2, 9, many), pick.integers(9, 11, many))
+    place = pick.uniform(0, 1_200, (2, many))  # in the south-west of a domain of 20 km
+    records = fg.Records(
+        pick.integers(0, 6, many), place[0], place[1], time=[f"{DAY.format(each)}T12:00" for each in day]
+    )
+    with fg.Federation(records, fg.Box(0, 0, 20_000, 20_000), seed=4) as federation:
+        maps = tuple(
+            federation.publish(
+                epsilon=epsilon, method="mpc", records=guess, since=DAY.format(first), until=DAY.format(last)
+            )
+            for (first, last), epsilon, guess in zip(DAYS, (0.5, 0.05, 0.05), (3_600, 200, 200), strict=True)
+        )
+        return Ladder(maps), float(((day == 9) & (place[0] < 600) & (place[1] < 600)).sum())
+
+
+def test_an_even_shape_is_no_shape(ladder: tuple[Ladder, float]) -> None:
+    made = ladder[0].maps[1]
+    pixels = Pixels(made.public_map.domain)
+    even = Shaped(made.atlas, np.ones(pixels.side**2), pixels)
+    for asked in (CORNER, fg.Circle(4_000, 6_000, 5_000), fg.Rectangle(0, 0, 20_000, 20_000)):
+        plain = made.atlas.weights(asked)
+        shaped = even.weights(asked, pixels.covered_by(asked, made.public_map))
+        assert made.atlas.value(shaped) == pytest.approx(made.atlas.value(plain), abs=1e-6 * 4_000)
+        assert made.atlas.noise(shaped).variance == pytest.approx(made.atlas.noise(plain).variance, rel=1e-6)
+
+
+def test_a_day_is_shaped_by_the_week_before_it(ladder: tuple[Ladder, float]) -> None:
+    climbed, true = ladder
+    small, day = fg.Rectangle(0, 0, 600, 600), climbed.maps[1]
+    alone = day.count(small)
+    shaped = climbed.count(small, since=DAY.format(9), until=DAY.format(10))
+    assert abs((shaped.value or 0) - true) < 0.7 * abs((alone.value or 0) - true)
+    assert shaped.interval[0] <= true <= shaped.interval[1]
+    assert (shaped.charged, shaped.epsilon) == (0, 0.5)
+    pixels = Pixels(day.public_map.domain)
+    shape = shape_of(climbed.maps[0].atlas, pixels).reshape(pixels.side, -1)
+    assert shape[:16, :16].sum() > 100 * shape[-16:, -16:].sum() > 0
+
+
+def test_a_long_time_is_read_from_the_longest_maps_that_make_it_up(ladder: tuple[Ladder, float]) -> None:
+    climbed, _ = ladder
+    whole = climbed.count(fg.Rectangle(0, 0, 20_000, 20_000), since=DAY.format(2), until=DAY.format(11))
+    assert whole.value == pytest.approx(4_000, abs=400)
+    assert any("3 maps" in note for note in whole.notes)
+    with pytest.raises(InvalidQuery, match="do not make up"):
+        climbed.count(CORNER, since=DAY.format(3), until=DAY.format(9))
+    with pytest.raises(InvalidQuery, match="one kind"):
+        Ladder(())
+
+
+def test_windows_are_chosen_longest_first_and_shaped_by_the_latest_longer_one() -> None:
+    windows = [(0, 7), (7, 14), *((day, day + 1) for day in range(21))]
+    assert [windows[number] for number in rungs(5, 16, windows)] == [(5, 6), (6, 7), (7, 14), (14, 15), (15, 16)]
+    assert [before(number, windows) for number in (0, 2, 9, 16)] == [None, None, 0, 1]

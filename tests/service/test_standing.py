@@ -1,0 +1,284 @@
+"""Standing maps: every window once, in order, whatever dies; who is behind the time is waited for, uncharged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from service_city import MAP, City, FragileSilo, open_city
+
+from driven_time import in_driven_time
+from fedgroup.epsilon import Epsilon
+from fedgroup.errors import InvalidInput
+from fedgroup.live.config import StandingTable
+from fedgroup.live.desk import Desk
+from fedgroup.live.provider import LiveProvider
+from fedgroup.owner.records import Records
+from fedgroup.privacy.windows import WindowBudget
+from fedgroup.service.app import create_app
+from fedgroup.service.standing import StandingMap, StandingMaps
+from fedgroup.storage.provider_state import ProviderState
+from fedgroup.storage.standing_book import StandingBook
+
+HOUR = 3_600_000_000
+START = 1_772_409_600
+"""2026-03-02, a Monday, in seconds."""
+MUCH = 40.0
+"""So large that noise is 0."""
+OWNERS = 4
+HOURS = 24
+
+
+class Killed(BaseException):
+    """As kill -9."""
+
+
+class Killer:
+    """Ends a process at one of the points where something is on disk, or was sent, or is about to be."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.at: int | None = None
+        for owner, name in ((ProviderState, "begin"), (StandingBook, "keep"), (StandingBook, "publish")):
+            monkeypatch.setattr(owner, name, self._around(getattr(owner, name)))
+        usual = Desk.ask
+
+        async def ask(desk: Desk, *said: Any, **named: Any) -> Any:
+            self.point()
+            found = await usual(desk, *said, **named)
+            self.point()
+            return found
+
+        monkeypatch.setattr(Desk, "ask", ask)
+
+    def _around(self, usual: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*said: Any, **named: Any) -> Any:
+            self.point()
+            found = usual(*said, **named)
+            self.point()
+            return found
+
+        return wrapped
+
+    def point(self) -> None:
+        if self.at is not None:
+            self.at -= 1
+            if self.at < 0:
+                self.at = None
+                raise Killed
+
+
+def table(**said: Any) -> StandingTable:
+    map_ = {"grid": [2, 2], "epsilon": MUCH, "method": said.pop("method", "dp")}
+    return StandingTable(name="hourly", user="ann", map=map_, every="hour", since=START, **{"grace": "10m"} | said)
+
+
+@asynccontextmanager
+async def timed_city(folder: Path, **policy: Any) -> AsyncIterator[City]:
+    """A city in which owner i has i + 1 records in every hour of a day, and a budget for one map of each hour."""
+    async with open_city(folder, OWNERS, dropouts=0.0) as city:
+        city.state.add_user("ann", allowance=Epsilon.of(1e5))
+        for number, owner in enumerate(city.owners.values()):
+            times = [START + hour * 3_600 + 60 for hour in range(HOURS) for _ in range(number + 1)]
+            many = len(times)
+            owner.silo = FragileSilo(Records([0] * many, [3.0] * many, [3.0] * many, time=times), MAP)
+            owner.node._silo = owner.silo
+            owner.node.policy = replace(owner.node.policy, **policy)
+            owner.ledger.set_window_budget(WindowBudget(HOUR, Epsilon.of(MUCH)))
+        yield city
+
+
+def restarted(city: City, said: StandingTable, now: Callable[[], float], **how: Any) -> StandingMaps:
+    """A provider that knows what is on disk, and nothing else."""
+    provider = LiveProvider(city.provider.desk, city.provider.settings, store=city.state)
+    app = create_app(provider, city.state)
+    return StandingMaps([said], provider, city.state, app.state.service.questions, clock=now, **how)
+
+
+def published(maps: StandingMaps) -> list[tuple[int, str]]:
+    """The hours that ended, the first one first, and how."""
+    found = maps.book.windows("hourly", most=100)
+    return [((window.begin // 1_000_000 - START) // 3_600, window.state) for window in reversed(found)]
+
+
+def require_right(city: City, maps: StandingMaps, hours: int) -> None:
+    """Every hour is published with all records of everybody, and every owner paid once for each of them."""
+    assert published(maps) == [(hour, "published") for hour in range(hours)]
+    for window in maps.book.windows("hourly", most=100):
+        answer = city.state.question(window.question).answer
+        assert sum(answer["values"]) == OWNERS * (OWNERS + 1) / 2
+        assert (answer["heard"], answer["missing"]) == (OWNERS, 0)
+        assert city.state.is_published(window.question)
+    for owner in city.owners.values():
+        spent, budget = owner.ledger.windows_spent(), owner.ledger.window_budget
+        begin = budget.window_of(START * 1_000_000)
+        charged = [spent.at(begin + hour) for hour in range(-1, hours + 1)]
+        assert charged == [0, *[Epsilon.of(MUCH).nano] * hours, 0]
+        assert owner.ledger.spent() == Epsilon.of(MUCH * hours)
+    assert city.state.user("ann").spent == Epsilon.of(MUCH * hours)
+
+
+@pytest.mark.parametrize("method", ["dp", "mpc"])
+def test_a_provider_that_dies_anywhere_charges_no_window_twice_and_loses_none(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> int:
+        killer = Killer(monkeypatch)
+        async with timed_city(tmp_path) as city:
+            said, hour = table(method=method), 0
+            while hour < HOURS:
+                maps = restarted(city, said, lambda: START + 3_600 * HOURS * 2)
+                (standing,) = maps.maps
+                killer.at = hour
+                try:
+                    assert await maps.step(standing) == 0, maps.waits_for(standing)
+                    survived = killer.at is not None
+                except Killed:
+                    survived = False
+                    maps = restarted(city, said, lambda: START + 3_600 * HOURS * 2)
+                    while maps.next_window(standing) == (START + hour * 3_600) * 1_000_000:
+                        assert await maps.step(standing) == 0, maps.waits_for(standing)
+                hour += 1
+                if survived:
+                    break
+            killer.at = None
+            require_right(city, maps, hour)
+            return hour
+
+    points = in_driven_time(story())
+    assert 8 < points < HOURS  # every point was died at once, and one window came through
+
+
+@pytest.mark.parametrize("method", ["dp", "mpc"])
+def test_an_owner_whose_clock_is_behind_is_waited_for_and_nobody_is_charged_twice(method: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+
+        def now() -> float:
+            return START + 3_600 + loop.time()
+
+        async with timed_city(tmp_path, complete_after=300.0, now=now) as city:
+            slow = city.owners["owner-1"].node
+            slow.policy = replace(slow.policy, now=lambda: now() - 45)
+            maps = restarted(city, table(grace="5m", method=method), now)
+            (standing,) = maps.maps
+            assert await maps.step(standing) == pytest.approx(300 - loop.time(), abs=1)
+            await asyncio.sleep(301)
+            assert await maps.step(standing) == 0, maps.waits_for(standing)
+            assert loop.time() > 345
+            require_right(city, maps, 1)
+
+    in_driven_time(story())
+
+
+def test_nobody_is_charged_for_a_window_that_no_owner_holds_for_complete(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with timed_city(tmp_path, complete_after=300.0, now=lambda: START + 3_600.0) as city:
+            maps = restarted(city, table(grace="0s"), lambda: START + 3_601)
+            (standing,) = maps.maps
+            assert await maps.step(standing) > 0
+            assert "not over yet" in maps.waits_for(standing)
+            assert {owner.ledger.spent() for owner in city.owners.values()} == {Epsilon(0)}
+            for owner in city.owners.values():
+                owner.node.policy = replace(owner.node.policy, now=lambda: START + 7_200.0)
+            assert await maps.step(standing) == 0
+            require_right(city, maps, 1)
+
+    in_driven_time(story())
+
+
+def test_windows_that_were_missed_are_caught_up_in_order_and_older_ones_left_out(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with timed_city(tmp_path) as city:
+            maps = restarted(city, table(catch_up=3), lambda: START + 6 * 3_600 + 600)
+            (standing,) = maps.maps
+            for _ in range(4):
+                assert await maps.step(standing) == 0
+            assert published(maps) == [(0, "left out"), *((hour, "published") for hour in (3, 4, 5))]
+            assert await maps.step(standing) == pytest.approx(3_600)
+            with pytest.raises(InvalidInput, match="another one before"):
+                restarted(city, replace_map(table(), epsilon=1.0), lambda: START)
+
+    in_driven_time(story())
+
+
+def replace_map(said: StandingTable, **changes: Any) -> StandingTable:
+    return StandingTable(name=said.name, user=said.user, every=said.every, map=said.map | changes)
+
+
+def test_a_window_whose_budget_is_spent_fails_for_nothing_and_the_next_one_is_asked(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with timed_city(tmp_path) as city:
+            for owner in city.owners.values():
+                spent = owner.ledger.window_budget
+                begin = spent.begin_of(spent.window_of(START * 1_000_000))
+                owner.ledger.charge([charge_of(begin)])
+            app = create_app(city.provider, city.state, standing=[table()], clock=lambda: START + 3 * 3_600)
+            maps = app.state.service.standing
+            (standing,) = maps.maps
+            for _ in range(2):
+                assert await maps.step(standing) == 0
+            assert published(maps) == [(0, "failed"), (1, "published")]
+            assert city.state.user("ann").spent == Epsilon.of(MUCH)
+            token = city.state.add_user("bob", allowance=Epsilon.of(1))
+            headers = {"Authorization": f"Bearer {token}"}
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://service", headers=headers) as bob:
+                (shown,) = (await bob.get("/v1/standing")).json()["standing"]
+                last, first = shown["windows"]
+                read = (await bob.get(f"/v1/maps/{last['map']}")).json()
+            assert (first["state"], first["map"], "budget" in first["why"]) == ("failed", None, True)
+            assert (last["since"], last["until"]) == ("2026-03-02T01:00:00+00:00", "2026-03-02T02:00:00+00:00")
+            assert any("in no map" in note for note in read["notes"])
+            assert shown["next"] == {
+                "since": "2026-03-02T02:00:00+00:00",
+                "until": "2026-03-02T03:00:00+00:00",
+                "due_at": "2026-03-02T03:10:00+00:00",
+                "waits_for": None,
+            }
+
+    in_driven_time(story())
+
+
+def charge_of(begin: int) -> Any:
+    from fedgroup.privacy.budget import Charge
+    from fedgroup.privacy.windows import Span
+
+    return Charge(Epsilon.of(1), "query", "before", span=Span(begin, begin + HOUR))
+
+
+def test_an_owner_that_comes_back_in_time_is_in_the_map_and_pays_once(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with timed_city(tmp_path) as city:
+            silent = city.owners["owner-2"].node
+            usual, asked = silent.prepare, []
+
+            def now_and_then(*said: Any, **named: Any) -> Any:
+                asked.append(said)
+                letters = usual(*said, **named)
+                return letters if len(asked) > 1 else []
+
+            silent.prepare = now_and_then
+            maps = restarted(city, table(), lambda: START + 2 * 3_600)
+            assert await maps.step(maps.maps[0]) == 0
+            require_right(city, maps, 1)
+
+    in_driven_time(story())
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        ({"grid": [2, 2], "epsilon": 1.0, "since": 3}, "gets its time"),
+        ({"grid": [2], "epsilon": 1.0}, r"map\.grid"),
+        ({"grid": [2, 2], "epsilon": 1.0, "colour": "red"}, "colour"),
+    ],
+)
+def test_a_standing_map_that_cannot_be_asked_is_refused_at_the_start(said: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(InvalidInput, match=wrong):
+        StandingMap.of(StandingTable(name="hourly", user="ann", every="hour", map=said))
