@@ -34,7 +34,8 @@ _TILES = r"https?://[A-Za-z0-9.{}-]+(:[0-9]+)?/[^\s;,'\"]*\{z\}[^\s;,'\"]*"
 class PageSettings:
     """What an operator decides about the pages: what the map shows below areas, how long sessions last.
 
-    `examples` is an invented city for visitors to run methods on; `layers` tells which maps are published.
+    `examples` is an invented city for visitors to run methods on; `layers` tells which maps are shown besides those
+    that live owners published.
     `sessions` is the file that who is signed in is kept in over a restart; without one, sessions end with the process.
     """
 
@@ -103,13 +104,14 @@ def require_pages() -> None:
 def add_pages(app: FastAPI, settings: PageSettings) -> Sessions:
     """Serve the pages of an application's federation under `MOUNT`, and return who is signed in."""
     require_pages()
+    from fedgroup.service.pages.published_layers import Layers
     from fedgroup.service.pages.visits import Base, Door
 
     store = None if settings.sessions is None else SessionStore(settings.sessions, secret=random_name())
     sessions = Sessions(hours=settings.hours, store=store)
     examples = None if settings.examples is None else ExampleRuns(settings.examples)
     base = Base(settings.outlines, settings.tiles, settings.credit)
-    door = Door(app.state.service, sessions, base, examples, settings.layers)
+    door = Door(app.state.service, sessions, Layers(app.state.service, settings.layers), base, examples)
     _add_federation_pages(door)
     secret = None if store is None else store.secret
     mount(app, f"{door.service.provider.settings.federation} - fedgroup", settings, secret=secret)

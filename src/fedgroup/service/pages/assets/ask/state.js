@@ -13,7 +13,8 @@ export class State extends EventTarget {
     this.shown = { A: null, B: null }; // ids of the answers that are shown
     this.active = "A";
     this.tool = "circle";
-    this.layer = facts.layers.length - 1;
+    this.layers = facts.layers;
+    this.layer = null; // the name of the published map that somebody chose; null: the newest
     this.kind = facts.kinds[0].name;
     this.epsilon = facts.epsilon;
     this.method = "auto";
@@ -48,10 +49,29 @@ export class State extends EventTarget {
     return asked;
   }
 
+  // The published maps of what is asked about, the earliest window first; all of them where there is none of that.
+  get maps() {
+    const kind = this.layers.filter((layer) => layer.kind === this.kind && (layer.attribute ?? this.attribute) === this.attribute);
+    return kind.length ? kind : this.layers;
+  }
+
+  // The published map that is shown.
+  get map() {
+    return this.maps.find((layer) => layer.name === this.layer) ?? this.maps.at(-1) ?? null;
+  }
+
+  // Whether the published map that is shown is of what is asked about.
+  get mapFits() {
+    const { map, window } = this;
+    const measured = this.facts.kinds.find((kind) => kind.name === this.kind)?.measured;
+    return Boolean(map?.asks) && map.kind === this.kind && (!measured || (map.attribute === this.attribute && map.clip === this.clip))
+      && sameTime(window.since, map.since) && sameTime(window.until, map.until);
+  }
+
   // The time that is asked about: what was typed, or that of the published map, or all times.
   get window() {
     const { since, until } = this;
-    return since === null && until === null ? { since: null, until: null, ...windowOf(this.facts.layers[this.layer]) } : { since, until };
+    return since === null && until === null ? { since: null, until: null, ...windowOf(this.map) } : { since, until };
   }
 
   // --- the address ---
@@ -67,7 +87,7 @@ export class State extends EventTarget {
     if (this.method !== "auto") said.set("method", this.method);
     if (this.trusts) said.set("trusts", "yes");
     if (this.tool !== "circle") said.set("tool", this.tool);
-    if (this.layer !== this.facts.layers.length - 1) said.set("layer", this.layer);
+    if (this.layer !== null && this.map?.name === this.layer) said.set("layer", this.layer);
     for (const name of ["attribute", "clip", "since", "until"]) if (this[name]) said.set(name, this[name]);
     history.replaceState(null, "", `#${said}`);
   }
@@ -85,7 +105,7 @@ export class State extends EventTarget {
     if (this.facts.methods.some((method) => method.name === said.get("method"))) this.method = said.get("method");
     this.trusts = said.get("trusts") === "yes";
     if (["circle", "rectangle", "polygon", "move"].includes(said.get("tool"))) this.tool = said.get("tool");
-    if (this.facts.layers[said.get("layer")]) this.layer = Number(said.get("layer"));
+    this.layer = said.get("layer");
     this.attribute = said.get("attribute");
     this.clip = Number(said.get("clip")) || null;
     for (const name of ["since", "until"]) this[name] = Number.isNaN(Date.parse(said.get(name))) ? null : said.get(name);
@@ -93,6 +113,9 @@ export class State extends EventTarget {
 }
 
 const windowOf = (layer) => (layer ? { since: layer.since, until: layer.until } : {});
+
+export const instantOf = (time) => (time == null ? null : typeof time === "number" ? new Date(time * 1000).toISOString() : time);
+export const sameTime = (one, other) => (one == null || other == null ? (one ?? null) === (other ?? null) : new Date(instantOf(one)).getTime() === new Date(other).getTime());
 
 export const sameArea = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
