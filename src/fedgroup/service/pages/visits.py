@@ -58,19 +58,23 @@ class Door:
     async def visit(self, request: Request) -> Visit | None:
         """Return the visit of whoever sends a request, if signed in."""
         session = self.sessions.find(request.session.get(SESSION))
-        visit = None if session is None else Visit(self, session)
-        if visit is None or await visit.known() is None:
+        user = None if session is None else await Visit(self, session).known()
+        if session is None or user is None:
             return None
         vouch(request.scope)
-        return visit
+        return Visit(self, session, user)
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One open page: everything it does is done as the user of its session's token, if that still is one."""
+    """One open page: everything it does is done as the user of its session's token, if that still is one.
+
+    `seen` is whose page it was when the visit began; what takes a moment and spends nothing need not ask again.
+    """
 
     door: Door
     session: PageSession
+    seen: User | None = None
 
     @property
     def service(self) -> Service:
@@ -88,6 +92,10 @@ class Visit:
         if found is None:
             raise SignedOut
         return found
+
+    async def reader(self) -> User:
+        """Return who looks at what everybody may see."""
+        return self.seen or await self.user()
 
     async def ask(self, asked: QuestionAsked, *, key: str) -> Question:
         """Ask as the HTTP API does: counted, charged once for a key, kept."""
