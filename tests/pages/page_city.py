@@ -1,7 +1,8 @@
 """A process with a federation of six owners in memory and its pages; told by lines what to do, it answers by lines.
 
 Its one argument is JSON: `degrees` puts the city at New York's place on earth, `tiles` names a server of tiles,
-`outlines` are drawn below areas, `layers` publishes a private map, `sessions` is a folder to keep who is signed in.
+`outlines` are drawn below areas, `districts` are areas with names, `layers` publishes a private map, `sessions` is a
+folder to keep who is signed in.
 It is a process of its own because NiceGUI serves one application a process, and because browsers need a core, too.
 """
 
@@ -40,6 +41,7 @@ from fedgroup.service.pages.mounting import MOUNT, PageSettings, add_pages
 from fedgroup.service.requests import MapAsked
 from fedgroup.service.serving import served
 from fedgroup.space import Box, Circle, Grid, PublicMap
+from fedgroup.space.shapes import as_districts
 
 OWNERS = 6
 CREDIT = "Pictures by <b>nobody</b>"
@@ -217,6 +219,7 @@ async def story(
     tiles: str | None = None,
     layers: bool = False,
     outlines: dict[str, Any] | None = None,
+    districts: dict[str, Any] | None = None,
     sessions: str | None = None,
 ) -> None:
     install_city(degrees=degrees)
@@ -236,6 +239,7 @@ async def story(
                 credit=CREDIT,
                 examples=example_city(),
                 layers=lambda: shown,
+                districts=None if districts is None else as_districts(districts, service_city.MAP),
                 sessions=None if sessions is None else Path(sessions) / "provider.db.sessions",
             )
             signed_in = add_pages(app, settings)

@@ -6,16 +6,28 @@ import re
 
 import pytest
 from page_process import Here
-from page_steps import ask, order, place, ready
+from page_steps import ask, order, place, ready, tool
 from playwright.sync_api import expect
 
 BUSY, OTHER = (0.45, 0.5), (0.15, 0.85)
+WARDS = {
+    "type": "FeatureCollection",
+    "features": [
+        {"type": "Feature", "properties": {"name": "Old Town"}, "geometry": {"type": "Polygon", "coordinates": [
+            [[6_000, 6_000], [12_000, 6_000], [13_000, 13_000], [6_000, 12_000], [6_000, 6_000]],
+            [[9_500, 9_500], [10_500, 9_500], [10_500, 10_500], [9_500, 10_500], [9_500, 9_500]]]}},
+        {"type": "Feature", "properties": {"name": "Île Saint-Paul"}, "geometry": {
+            "type": "MultiPolygon", "coordinates": [
+            [[[1_000, 15_000], [4_000, 15_000], [4_000, 18_000], [1_000, 15_000]]],
+            [[[5_000, 15_000], [6_000, 15_000], [6_000, 18_000], [5_000, 15_000]]]]}},
+    ],
+}  # fmt: skip
 COME_BACK = "document.dispatchEvent(new Event('visibilitychange'))"
 
 
 @pytest.fixture(scope="module")
 def here():
-    found = Here()
+    found = Here(districts=WARDS)
     yield found
     found.close()
 
@@ -83,3 +95,31 @@ def test_a_map_that_is_published_appears_on_open_pages_and_is_sharpened_and_comp
     operator.get_by_role("link", name="Federation").click()
     cost = "together with 1 that newer ones replaced they cost a record epsilon 12 at most"
     expect(operator.get_by_text(cost, exact=False)).to_be_visible()
+
+
+def test_districts_are_chosen_by_a_click_or_by_their_names_and_stay_in_the_address(here, opened, picture):
+    name, token = here.new_user(allowance=3)
+    page = opened(token=token)
+    ready(page)
+    title = page.get_by_role("article", name="Area A").get_by_role("heading")
+    tool(page, "District")
+    expect(page.locator("path.fg-district")).to_have_count(2)
+    page.mouse.click(*place(page, 0.4, 0.4))
+    expect(title).to_have_text("A · Old Town")
+    picture(page)
+    page.mouse.click(*place(page, 0.5, 0.5))  # the hole in it is another's
+    page.mouse.click(*place(page, 0.275, 0.8))
+    expect(title).to_have_text("A · Île Saint-Paul")
+    tool(page, "Circle")
+    expect(page.locator("path.fg-district")).to_have_count(0)
+    page.get_by_label("Find a place").fill("old town")
+    page.get_by_label("Find a place").press("Enter")
+    expect(title).to_have_text("A · Old Town")
+    ask(page)
+    expect(title).to_have_text("A · Old Town")
+    page.reload()
+    expect(title).to_have_text("A · Old Town")
+    expect(page.locator(".fg-badge")).to_contain_text("asked")
+    expect(page.locator(".fg-was").first).to_have_text("count in Old Town")
+    assert "district" in page.url
+    assert here.tell("spent", name) == pytest.approx(0.3)

@@ -71,6 +71,7 @@ def page_facts(visit: Visit, user: User) -> dict[str, Any]:
         "budget": budget_told(user),
         "owners": len(provider.desk.present),
         "outlines": base.outlines is not None,
+        "districts": base.districts is not None,
         "tiles": base.tiles,
         "credit": base.credit,
         "formats": formats(),

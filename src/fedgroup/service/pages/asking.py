@@ -43,6 +43,7 @@ def add_asking(app: FastAPI, door: Door) -> None:
         "/layers": reading.listed,
         "/layers/{name}": reading.opened,
         "/base": _base,
+        "/districts": _districts,
     }
     for path, reply in posted.items():
         app.post(path, include_in_schema=False)(_replying(door, reply))
@@ -102,6 +103,11 @@ def _is_shown(question: Question) -> bool:
 async def _base(visit: Visit, _request: Request) -> Any:
     """Give what the map shows below areas."""
     return visit.door.base.outlines
+
+
+async def _districts(visit: Visit, _request: Request) -> Any:
+    """Give the areas that have names."""
+    return visit.door.base.districts or {"type": "FeatureCollection", "features": []}
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

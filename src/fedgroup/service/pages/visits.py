@@ -37,11 +37,15 @@ class SignedOut(Exception):  # noqa: N818  a turn of events, not an error
 
 @dataclass(frozen=True)
 class Base:
-    """What a map shows below areas: outlines (GeoJSON), and tiles of a server with the credit that it asks for."""
+    """What a map shows below areas: outlines (GeoJSON), and tiles of a server with the credit that it asks for.
+
+    `districts` is a GeoJSON collection of areas that have names.
+    """
 
     outlines: Mapping[str, Any] | None = None
     tiles: str | None = None
     credit: str = ""
+    districts: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

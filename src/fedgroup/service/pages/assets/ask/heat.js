@@ -9,6 +9,7 @@ const COLOURS = 6;
 const BUCKETS = 64;
 const SURE = 0.1;
 const ROUGH = 0.35;
+const SEEN = 3; // pixels: a smaller square is overlooked
 const OUTLINED = 14; // pixels: smaller cells have no room for a line
 
 // Where colours begin: 1, 3, 10, 30 and so on, from what can be told from nothing to the largest value.
@@ -133,7 +134,7 @@ export class Heat {
       const b = this.map.latLngToContainerPoint([cell[1], cell[2]]);
       if (b.x < 0 || b.y < 0 || a.x > size.x || a.y > size.y) continue;
       const part = sureness(cell);
-      const [w, h] = [Math.max(1.5, (b.x - a.x) * part), Math.max(1.5, (b.y - a.y) * part)];
+      const [w, h] = [Math.max(SEEN, (b.x - a.x) * part), Math.max(SEEN, (b.y - a.y) * part)];
       brush.fillStyle = brush.strokeStyle = this.colour(shade);
       if (part < 1 && b.x - a.x > OUTLINED) brush.strokeRect(a.x + 0.5, a.y + 0.5, b.x - a.x - 1, b.y - a.y - 1);
       brush.fillRect((a.x + b.x - w) / 2, (a.y + b.y - h) / 2, w, h);

@@ -4,6 +4,7 @@ import { AreaMap } from "./area_map.js";
 import { call, newKey } from "./calls.js";
 import { Card } from "./card.js";
 import { compared } from "./comparing.js";
+import { districtName, learnDistricts } from "./districts.js";
 import { Drawing } from "./drawing.js";
 import { button, el, say, show } from "./elements.js";
 import { Form } from "./form.js";
@@ -40,6 +41,7 @@ export class Page {
     });
     this.toolbar = new Toolbar(find(".fg-tools"), find(".fg-hint"), {
       take: (tool) => this.state.set({ tool }), close: () => this.drawing.close(), undo: () => this.drawing.undo(),
+      districts: facts.districts,
     });
     this.furnish();
     this.drawing.take(this.state.tool);
@@ -67,7 +69,11 @@ export class Page {
       this.map.goTo(place, this.radius());
       this.state.setArea(this.state.active, this.map.shape.circle({ lng: place[0], lat: place[1] }, this.radius()));
     };
-    find("#search").append(placeSearch(facts, { names: () => this.map.names, go, tell: (text) => this.notice(text) }));
+    const take = (area) => {
+      this.map.goTo(middleOf(area), this.radius());
+      this.state.setArea(this.state.active, area);
+    };
+    find("#search").append(placeSearch(facts, { names: () => this.map.names, go, take, tell: (text) => this.notice(text) }));
     find("#downloads").append(...facts.formats.map((kind) => el("a", { href: `history.${kind}`, download: true }, FORMATS[kind])));
     find("#compare").addEventListener("click", () => {
       this.state.set({ comparing: true, active: "B" });
@@ -76,9 +82,18 @@ export class Page {
     });
     find("#share").addEventListener("click", () => this.share());
     if (facts.outlines) call("base").then((found) => this.map.showBase(found)).then(() => this.changed(["areas", "names"]));
+    if (facts.districts) call("districts").then((found) => this.meetDistricts(found));
     find(".fg-budget").prepend(this.expectation);
     this.strip = new TimeStrip(find(".fg-strip"), (layer) => this.state.set({ layer }));
     this.watchMaps();
+  }
+
+  // Districts are known: an address may name one.
+  meetDistricts(found) {
+    learnDistricts(found);
+    this.map.showDistricts(found);
+    this.state.readAddress();
+    this.changed(["areas", "tool"]);
   }
 
   // Read the address, and what was answered before: on a new page, after a reload, on the way back.
@@ -102,6 +117,7 @@ export class Page {
   changed(names) {
     const { state } = this;
     if (names.includes("tool") && this.drawing.tool !== state.tool) this.drawing.take(state.tool);
+    if (names.includes("tool")) this.map.outlineDistricts(state.tool === "district");
     if (["layers", "layer", "kind", "attribute"].some((name) => names.includes(name))) this.showMap();
     if (["areas", "layers", "layer", "kind", "since", "until", "attribute", "clip"].some((name) => names.includes(name))) this.readOff();
     if (names.some((name) => EXPECTING.includes(name))) this.expectSoon();
@@ -162,7 +178,7 @@ export class Page {
     const card = this.cards[slot];
     const area = state.areas[slot];
     card.fields.write(area);
-    say(card.title, area ? `${slot} · ${titleOf(area, this.near(area))}` : `${slot} · ${state.active === slot ? "draw an area" : "no area"}`);
+    say(card.title, area ? `${slot} · ${this.called(area)}` : `${slot} · ${state.active === slot ? "draw an area" : "no area"}`);
     card.element.classList.toggle("fg-active", state.active === slot);
     show(card.more, state.comparing);
     card.select.setAttribute("aria-pressed", String(state.active === slot));
@@ -231,6 +247,10 @@ export class Page {
     Object.assign(this.meter, { max: this.budget.allowance || 1, low: this.budget.allowance / 5, value: this.budget.left });
   }
 
+  called(area) {
+    return districtName(area) ?? titleOf(area, this.near(area));
+  }
+
   near(area) {
     const reach = area.circle ? area.circle.radius : Infinity;
     return this.map.names.length ? this.map.nameAt(middleOf(area), Math.max(reach, 3000)) : null;
@@ -295,7 +315,7 @@ export class Page {
   async put(slot, question, key) {
     const area = this.state.areas[slot];
     this.unheard = { ...this.unheard, [slot]: null };
-    this.asking[slot] = { words: titleOf(areaIn(question), this.near(areaIn(question))) };
+    this.asking[slot] = { words: this.called(areaIn(question)) };
     delete this.failed[slot];
     sessionStorage.setItem(PENDING, JSON.stringify({ slot, question, key }));
     this.refresh();
@@ -341,7 +361,9 @@ export class Page {
     const rows = this.answers.map((each) => {
       const showIt = button("show", () => this.showAnswer(each), "fg-textual");
       showIt.setAttribute("aria-label", `Show: ${askedText(each)}`);
-      return el("li", {}, el("span", { class: "fg-was" }, askedText(each)), el("strong", {}, each.short ?? each.state),
+      const name = districtName(each.area);
+      const was = name ? askedText({ ...each, question: `${each.request.kind} in ${name}` }) : askedText(each);
+      return el("li", {}, el("span", { class: "fg-was" }, was), el("strong", {}, each.short ?? each.state),
         el("span", { class: "fg-small" }, `${localTime(each.at)}, ${each.method}, ${each.cost}`), ...(each.short ? [showIt] : []));
     });
     find("#answers").replaceChildren(...(rows.length ? rows : [el("li", { class: "fg-small" }, "None yet.")]));

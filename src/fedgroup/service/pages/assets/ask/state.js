@@ -1,5 +1,6 @@
 // What somebody chose on this page. It lives here and in the page's address, and nowhere else: what is asked is what
 // is here at that moment, and a reload, a link or the way back finds it again.
+import { districtCalled, districtName } from "./districts.js";
 import { plain } from "./words.js";
 
 export const SLOTS = ["A", "B"];
@@ -104,7 +105,7 @@ export class State extends EventTarget {
     if (Number(said.get("epsilon")) > 0) this.epsilon = Number(said.get("epsilon"));
     if (this.facts.methods.some((method) => method.name === said.get("method"))) this.method = said.get("method");
     this.trusts = said.get("trusts") === "yes";
-    if (["circle", "rectangle", "polygon", "move"].includes(said.get("tool"))) this.tool = said.get("tool");
+    if (["circle", "rectangle", "polygon", "move", ...(this.facts.districts ? ["district"] : [])].includes(said.get("tool"))) this.tool = said.get("tool");
     this.layer = said.get("layer");
     this.attribute = said.get("attribute");
     this.clip = Number(said.get("clip")) || null;
@@ -122,6 +123,7 @@ export const sameArea = (one, other) => JSON.stringify(one) === JSON.stringify(o
 export function areaText(area) {
   if (area.circle) return `circle:${[area.circle.x, area.circle.y, area.circle.radius].map(plain)}`;
   if (area.rectangle) return `rectangle:${SIDES.map((side) => plain(area.rectangle[side]))}`;
+  if (districtName(area)) return `district:${districtName(area)}`;
   const { type, coordinates } = area.polygon;
   if (type !== "Polygon" || coordinates.length > 1) return `geojson:${JSON.stringify(area.polygon)}`;
   return `polygon:${coordinates[0].slice(0, -1).map((corner) => corner.map(plain).join(",")).join(" ")}`;
@@ -130,6 +132,7 @@ export function areaText(area) {
 export function areaOf(text) {
   const [, name, rest] = /^(\w+):(.*)$/s.exec(text ?? "") ?? [];
   try {
+    if (name === "district") return districtCalled(rest);
     if (name === "geojson") return { polygon: JSON.parse(rest) };
     if (name === "polygon") return polygonOf(rest);
     const values = rest.split(",").map(Number);
