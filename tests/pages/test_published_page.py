@@ -51,12 +51,18 @@ def test_a_map_that_is_published_appears_on_open_pages_and_is_sharpened_and_comp
     first = here.tell("publish", 4)
     assert here.tell("charges") > charged
     page.evaluate(COME_BACK)
-    expect(page.locator(".fg-legend")).to_contain_text("Records per km², all times")
+    expect(page.locator(".fg-legend")).to_contain_text(re.compile("^Records per (cell|km²), all times"))
     expect(page.locator("#notice")).to_be_hidden()
     expect(page.locator("#sentence")).to_have_text(
         "Private counts of 6 owners' records, all times; records never leave them"
     )
-    assert int(page.locator("canvas.fg-heat").get_attribute("data-cells")) > 5
+    heat = page.locator("canvas.fg-heat")
+    assert int(heat.get_attribute("data-cells")) > 5
+    side = heat.get_attribute("data-side")
+    page.get_by_role("button", name="Zoom in").click()
+    expect(heat).to_have_attribute("data-side", str(2 * int(side)))
+    page.get_by_role("button", name="Zoom out").click()
+    expect(heat).to_have_attribute("data-side", side)
 
     charged = here.tell("charges")
     page.mouse.click(*place(page, *BUSY))

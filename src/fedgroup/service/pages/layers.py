@@ -22,6 +22,7 @@ from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.maps.intervals import ROUGH
 from fedgroup.maps.private_map import PrivateMap, noise_in
 from fedgroup.maps.published import PublishedMap
+from fedgroup.maps.squares import squares
 from fedgroup.questions.query import Measure
 from fedgroup.questions.said import said_range
 from fedgroup.space import Grid, PublicMap, Range, Rectangle
@@ -91,7 +92,8 @@ class Layer:
     whole map above `least` with a chance of 5 % at most: what is not above is shown as empty, unless `sure` tells
     otherwise which cells can be told from empty ones. `count` answers a range, and `snap` returns the area of whole
     cells that is most like a range; None where that has no meaning, as for distinct people. `published` is a map that
-    sharpens what it says with paid answers, and compares areas.
+    sharpens what it says with paid answers, and compares areas; `from_afar` returns it as squares of which so many lie
+    along a side, for its own cells may be too small to be seen.
     """
 
     kind: str
@@ -109,6 +111,7 @@ class Layer:
     count: Callable[[Range], FreeAnswer] | None = field(default=None, repr=False)
     snap: Callable[[Range], dict[str, Any] | None] | None = field(default=None, repr=False)
     published: PublishedMap | None = field(default=None, repr=False)
+    from_afar: Callable[[int], Layer] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.cells.ndim != 2 or self.cells.shape[1] != 7:
@@ -147,7 +150,14 @@ class Layer:
     def facts(self) -> dict[str, Any]:
         """Return what a page is told about a layer with its cells."""
         told = {"what": _WHAT[self.kind], "owners": self.owners, "least": self.least, "even": self.even}
-        return self.about.facts() | told | {"compares": self.published is not None}
+        return (
+            self.about.facts()
+            | told
+            | {
+                "compares": self.published is not None,
+                "from_afar": self.from_afar is not None,
+            }
+        )
 
 
 _WHAT = {"count": "records", "people": "people", "sum": "sum"}
@@ -182,7 +192,16 @@ def published_layer(made: PublishedMap, *, name: str = "") -> Layer:
         published=made,
         **_told(made),
     )
-    return replace(layer, name=name, since=made.query.since, until=made.query.until)
+    layer = replace(layer, name=name, since=made.query.since, until=made.query.until)
+    return replace(layer, from_afar=lambda side: _from_afar(layer, made, side))
+
+
+def _from_afar(layer: Layer, made: PublishedMap, side: int) -> Layer:
+    found = squares(made, side)
+    low = found.values - found.half_widths
+    ends = (low if made.signed else np.maximum(low, 0.0), found.values + found.half_widths)
+    cells = np.stack([*found.boxes, found.values, *ends], axis=1)
+    return replace(layer, cells=cells, sure=found.sure, least=found.least)
 
 
 def _told(made: PrivateMap) -> dict[str, Any]:

@@ -55,6 +55,17 @@ class Layers:
         layer = await self._service.maps.looked(lambda: published_layer(made, name=str(name)))
         return self._opened.put(name, layer, weight=made.bins)
 
+    async def from_afar(self, user: User, name: Any, side: int) -> Layer:
+        """Return a layer as squares of which so many lie along a side, where it can be seen so."""
+        layer = await self.layer(user, name)
+        if layer.from_afar is None:
+            return layer
+        found, seen = self._opened.get((name, side)), layer.from_afar
+        if found is None:
+            found = await self._service.maps.looked(lambda: replace(seen(side), from_afar=seen))
+            self._opened.put((name, side), found, weight=len(found.cells))
+        return found
+
     def _files(self) -> list[Layer]:
         return [replace(layer, name=layer.name or str(at)) for at, layer in enumerate(self._named())]
 

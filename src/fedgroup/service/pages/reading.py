@@ -28,8 +28,12 @@ async def listed(visit: Visit, _request: Request) -> Any:
 
 
 async def opened(visit: Visit, request: Request) -> Any:
-    """Give what a map is of, and its cells that can be told from empty ones."""
-    layer = await visit.door.layers.layer(await visit.reader(), request.path_params["name"])
+    """Give what a map is of, and its cells that can be told from empty ones; with `side`, squares that can be seen."""
+    side, name = request.query_params.get("side", ""), request.path_params["name"]
+    if side.isdecimal():
+        layer = await visit.door.layers.from_afar(await visit.reader(), name, int(side[:9]))
+    else:
+        layer = await visit.door.layers.layer(await visit.reader(), name)
     cells = await asyncio.to_thread(lambda: [[float(f"{each:.9g}") for each in row] for row in layer.shown.tolist()])
     return {"facts": layer.facts(), "cells": cells}
 

@@ -123,7 +123,7 @@ export class AreaMap {
   fit() {
     const [west, south, east, north] = this.facts.domain;
     const small = this.element.clientWidth < 500;
-    const padding = { paddingTopLeft: small ? [34, 62] : [48, 18], paddingBottomRight: [18, 26] };
+    const padding = { paddingTopLeft: small ? [34, 62] : [48, 50], paddingBottomRight: [18, 26] };
     this.map.fitBounds([[south, west], [north, east]], { ...padding, animate: false });
   }
 

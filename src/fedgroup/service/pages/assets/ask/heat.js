@@ -2,6 +2,7 @@
 // Cells of one size are coloured by their values, others by how dense they are: a large cell is not a busy place.
 // A cell is filled as far as it is sure: whole within 10 %, less within 35 %, a hint beyond; a thin line shows where it ends.
 import { leaflet as L } from "../../../_leaflet/index.js";
+import { call } from "./calls.js";
 import { el, say, show } from "./elements.js";
 import { metres, number, short, windowText } from "./words.js";
 
@@ -9,6 +10,7 @@ const COLOURS = 6;
 const BUCKETS = 64;
 const SURE = 0.1;
 const ROUGH = 0.35;
+const SQUARE = 9; // pixels: squares that hold smaller cells are at least so wide
 const SEEN = 3; // pixels: a smaller square is overlooked
 const OUTLINED = 14; // pixels: smaller cells have no room for a line
 
@@ -21,13 +23,18 @@ export function steps(least, most) {
       if (value > least && value <= most) found.push(+value.toPrecision(1));
     }
   }
-  return [least, ...found.slice(-(COLOURS - 1))];
+  const room = COLOURS - 1;
+  const spread = found.length > room ? Array.from({ length: room }, (_, i) => found[Math.round(((i + 1) * found.length) / room) - 1]) : found;
+  return [least, ...spread];
 }
 
 export const sureness = ([, , , , value, low, high]) => {
   const rough = (high - low) / 2 / value;
   return rough <= SURE ? 1 : rough <= ROUGH ? 0.75 : 0.5;
 };
+
+// How many squares lie along the domain, so that each can be seen: a power of two.
+export const sideFor = (pixels) => Math.min(4096, Math.max(8, 2 ** Math.floor(Math.log2(Math.max(1, pixels / SQUARE)))));
 
 export class Heat {
   constructor(areaMap, { legend, hover }) {
@@ -41,14 +48,31 @@ export class Heat {
     element.addEventListener("pointerleave", () => show(hover, false));
   }
 
-  showLayer(facts, cells) {
-    Object.assign(this, { facts });
+  showLayer(facts, cells, side) {
+    Object.assign(this, { facts, shown: side });
     this.cells = cells.map((cell) => ({ cell, shade: facts.even ? cell[4] : cell[4] / this.squareKm(cell) })).sort((a, b) => a.shade - b.shade);
     const [low, high] = [this.cells.at(0)?.shade ?? facts.least, this.cells.at(-1)?.shade ?? facts.least];
     this.steps = steps(facts.even ? facts.least : Math.max(low, 1e-9), high);
     this.fill();
     this.draw();
     this.explain();
+  }
+
+  // A map's cells, or squares that can be seen where cells are too small; what was fetched once is kept.
+  cellsOf(name, side) {
+    const key = `${name}?side=${side}`;
+    this.fetched ??= new Map();
+    if (!this.fetched.has(key)) {
+      this.fetched.set(key, call(`layers/${key}`));
+      this.fetched.get(key).catch(() => this.fetched.delete(key));
+    }
+    return this.fetched.get(key);
+  }
+
+  // How many squares along the domain can be seen now.
+  get side() {
+    const [west, south, east] = this.areaMap.facts.domain;
+    return sideFor(this.map.latLngToContainerPoint([south, east]).x - this.map.latLngToContainerPoint([south, west]).x);
   }
 
   squareKm([west, south, east, north]) {
@@ -139,7 +163,7 @@ export class Heat {
       if (part < 1 && b.x - a.x > OUTLINED) brush.strokeRect(a.x + 0.5, a.y + 0.5, b.x - a.x - 1, b.y - a.y - 1);
       brush.fillRect((a.x + b.x - w) / 2, (a.y + b.y - h) / 2, w, h);
     }
-    this.canvas.dataset.cells = this.cells.length;
+    Object.assign(this.canvas.dataset, { cells: this.cells.length, side: this.shown });
   }
 
   explain() {

@@ -13,7 +13,7 @@ import { placeSearch } from "./search.js";
 import { SLOTS, State, instantOf, sameArea, sameTime } from "./state.js";
 import { TimeStrip } from "./strip.js";
 import { Toolbar } from "./tools.js";
-import { middleOf, titleOf, windowText } from "./words.js";
+import { middleOf, titleOf, whoseText } from "./words.js";
 
 const REST_MS = 120; // expectations are told when fields rest for so long
 const PENDING = "fedgroup-asking";
@@ -420,6 +420,7 @@ export class Page {
     const look = () => document.visibilityState === "visible" && this.lookForMaps();
     document.addEventListener("visibilitychange", look);
     setInterval(look, LOOK_MS);
+    this.map.map.on("zoomend resize", () => this.state.map && this.showMap());
   }
 
   async lookForMaps() {
@@ -439,25 +440,18 @@ export class Page {
       return this.notice(this.facts.operator ? PUBLISH : DIRECTLY);
     }
     if ([PUBLISH, DIRECTLY].includes(find("#notice").textContent)) this.notice("");
-    if (this.heat.facts?.name === map.name) return this.tellWhose(this.heat.facts);
-    const { facts, cells } = await call(`layers/${map.name}`);
-    if (this.state.map?.name !== map.name) return undefined;
-    this.heat.showLayer(facts, cells);
+    const { side } = this.heat;
+    const shown = this.heat.facts;
+    if (shown?.name === map.name && (!shown.from_afar || this.heat.shown === side)) return this.tellWhose(shown);
+    const { facts, cells } = await this.heat.cellsOf(map.name, side);
+    if (this.state.map?.name !== map.name || this.heat.side !== side) return undefined;
+    this.heat.showLayer(facts, cells, side);
     this.tellWhose(facts);
     return this.refresh();
   }
 
   tellWhose(layer) {
-    const owners = layer?.owners ?? this.facts.owners;
-    const whose = `${owners} ${owners === 1 ? "owner" : "owners"}`;
-    const what = {
-      people: `Private counts of ${whose}' people, each at its first place`,
-      sum: `Private sums of ${layer?.attribute} over ${whose}' records`,
-      count: `Private counts of ${whose}' records`,
-    }[layer?.kind];
-    say(find("#sentence"), layer
-      ? `${what}, ${windowText(layer.since, layer.until)}; records never leave them`
-      : `${whose} keep records of this place; records never leave them`);
+    say(find("#sentence"), whoseText(layer, layer?.owners ?? this.facts.owners));
   }
 
   // --- odds and ends ---
