@@ -77,7 +77,7 @@ def _about(question: Question) -> About:
     chosen = {name: said[name] for name in ("attribute", "clip", "signed", "resolution") if name in said}
     return About(
         kind=said.get("kind", "count"),
-        epsilon=float(said["epsilon"]),
+        epsilon=float(said.get("epsilon", question.epsilon)),
         name=question.id,
         at=question.at,
         since=since,
