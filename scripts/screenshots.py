@@ -1,4 +1,4 @@
-"""Take the documents' pictures of the map: a trial federation of 50 owners, asked in a real browser."""
+"""Take the documents' pictures of the map: a trial federation of 100 owners with its published map, in a browser."""
 
 from __future__ import annotations
 
@@ -27,30 +27,19 @@ def main(out: Path) -> None:
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
         sys.exit("there is no browser: run `make services`")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        with running(folder):
-            publish(Path(folder))
-        with running(folder) as facts:
-            take(playwright.chromium.launch(executable_path=program, args=FLAGS), facts, out)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright, running(folder) as facts:
+        take(playwright.chromium.launch(executable_path=program, args=FLAGS), facts, out)
 
 
 @contextmanager
 def running(folder: str) -> Iterator[dict[str, str]]:
     """Run the trial federation of a folder; yield where it is."""
-    with subprocess.Popen([COMMAND, "up", "--json"], cwd=folder, stdout=subprocess.PIPE, text=True) as up:  # noqa: S603
+    words = [COMMAND, "up", "--json", "--owners", "100", "--map-epsilon", "1"]
+    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True) as up:  # noqa: S603
         try:
             yield json.loads(whole(up)) | {"folder": folder}
         finally:
             up.send_signal(signal.SIGINT)
-
-
-def publish(folder: Path) -> None:
-    """Ask for a private map of the city, and name it in the provider's file."""
-    words = [COMMAND, "ask", "map", "--grid", "40x40", "--epsilon", "1", "--method", "mpc", "--out", "map.parquet"]
-    subprocess.run(words, cwd=folder, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
-    file = next((folder / ".fedgroup").rglob("provider.toml"))
-    named = f'[page]\nmaps = ["{folder / "map.parquet"}"]\n#'
-    file.write_text(file.read_text().replace("[page]", named, 1))
 
 
 def whole(up: subprocess.Popen[str]) -> str:
@@ -94,13 +83,14 @@ def take(browser: Browser, facts: dict[str, str], out: Path) -> None:
 
 def ask(page: Page) -> None:
     page.locator(".fg-expected").get_by_text("±").wait_for()
+    page.locator(".fg-legend").wait_for()
     box = page.locator("path.fg-domain").bounding_box()
     page.mouse.click(box["x"] + 0.55 * box["width"], box["y"] + 0.45 * box["height"])
     page.locator(".fg-button").click()
     page.locator(".fg-value[data-question]").wait_for()
     page.get_by_role("button", name="Compare with another area").click()
     box = page.locator("path.fg-domain").bounding_box()
-    page.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + 0.6 * box["height"])
+    page.mouse.click(box["x"] + 0.77 * box["width"], box["y"] + 0.7 * box["height"])
     page.locator(".fg-slot-B .fg-value").wait_for()
     page.mouse.move(5, 5)
 

@@ -33,6 +33,19 @@ def test_a_map_goes_into_a_table(fedgroup: Callable[..., Any], city: Path, url: 
     assert (total(url, "dutch") or ())[1:] == (4, 28992)
 
 
+def test_a_published_map_goes_into_a_table_that_sums_as_the_map_does(
+    fedgroup: Callable[..., Any], city: Path, url: str, ledger: Path, spent: Callable[[], float]
+) -> None:
+    words = ("publish", city, "--epsilon", 1, "--most-cells", 4096, "--ledger", ledger, "--budget", 2)
+    ran = fedgroup(*words, "--to", url, "--table", "payroll")
+    assert (ran.code, "no map of ours" in ran.err, spent()) == (2, True, 0), ran.err
+    facts = fedgroup(*words, "--to", url, "--table", "published", "--json").json
+    assert facts["to"] == "table published"
+    value, cells, _ = total(url, "published") or ()
+    assert cells == facts["cells"]
+    assert float(value) == pytest.approx(facts["total"])
+
+
 WRONG = [
     ("--to mysql://here", "postgresql://USER@HOST/NAME"),
     ("--table x", "--to, which is missing"),

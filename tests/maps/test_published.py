@@ -196,3 +196,13 @@ def test_sums_of_values_and_signed_ones() -> None:
     assert signed.values.min() < 0
     with pytest.raises(InvalidQuery, match="not of sums"):
         federation().publish(epsilon=1, records=8_000).sum(MIDDLE)
+
+
+@pytest.mark.parametrize("turn", [-360, 0, 360])
+def test_a_range_that_is_written_a_turn_away_covers_the_same(turn: int) -> None:
+    sides = np.linspace(179, 181, 9)
+    boxes = Boxes(sides[:-1], np.full(8, -0.5), sides[1:], np.full(8, 0.5))
+    around = PublicMap(fg.Box(179, -1, 181, 1), lonlat=True)
+    found = covered(fg.Circle(180.1 + turn, 0.1, 60_000), around, boxes)
+    assert found == pytest.approx(covered(fg.Circle(180.1, 0.1, 60_000), around, boxes), abs=1e-9)
+    assert 0 < found.sum() < 8

@@ -1,7 +1,8 @@
 """A process with a federation of six owners in memory and its pages; told by lines what to do, it answers by lines.
 
 Its one argument is JSON: `degrees` puts the city at New York's place on earth, `tiles` names a server of tiles,
-`outlines` are drawn below areas, `layers` publishes a private map, `sessions` is a folder to keep who is signed in.
+`outlines` are drawn below areas, `districts` are areas with names, `layers` publishes a private map, `sessions` is a
+folder to keep who is signed in.
 It is a process of its own because NiceGUI serves one application a process, and because browsers need a core, too.
 """
 
@@ -37,8 +38,10 @@ from fedgroup.questions.query import RangeQuery
 from fedgroup.service.app import create_app
 from fedgroup.service.pages.layers import Layer, layers_of
 from fedgroup.service.pages.mounting import MOUNT, PageSettings, add_pages
+from fedgroup.service.requests import MapAsked
 from fedgroup.service.serving import served
 from fedgroup.space import Box, Circle, Grid, PublicMap
+from fedgroup.space.shapes import as_districts
 
 OWNERS = 6
 CREDIT = "Pictures by <b>nobody</b>"
@@ -108,8 +111,9 @@ class Slow:
 class Commands:
     """What tests may tell the process to do."""
 
-    def __init__(self, city: City, sessions: Any, url: str, lines: Lines, slow: Slow) -> None:
+    def __init__(self, city: City, app: Any, sessions: Any, url: str, lines: Lines, slow: Slow) -> None:
         self._city = city
+        self._app = app
         self._slow = slow
         self._sessions = sessions
         self._url = url
@@ -185,6 +189,15 @@ class Commands:
         provider = self._city.provider
         provider.settings = replace(provider.settings, attributes=None if attributes is None else tuple(attributes))
 
+    async def publish(self, epsilon: float) -> str:
+        """Publish a map of all times, and return its name."""
+        service = self._app.state.service
+        if self._city.state.user("publisher") is None:
+            self.user("publisher", 1000, "operator")
+        publisher = self._city.state.user("publisher")
+        asked = MapAsked(adaptive=True, epsilon=epsilon, method="mpc", records=2400)
+        return (await service.publications.publish(publisher, asked, key=None)).id
+
     def cap(self, name: str, cap: float) -> None:
         self._city.owners[name].ledger.set_cap(Epsilon.of(cap))
 
@@ -206,6 +219,7 @@ async def story(
     tiles: str | None = None,
     layers: bool = False,
     outlines: dict[str, Any] | None = None,
+    districts: dict[str, Any] | None = None,
     sessions: str | None = None,
 ) -> None:
     install_city(degrees=degrees)
@@ -225,12 +239,13 @@ async def story(
                 credit=CREDIT,
                 examples=example_city(),
                 layers=lambda: shown,
+                districts=None if districts is None else as_districts(districts, service_city.MAP),
                 sessions=None if sessions is None else Path(sessions) / "provider.db.sessions",
             )
             signed_in = add_pages(app, settings)
             slow = Slow(app)
             async with served(slow, pages=True) as url:
-                commands = Commands(city, signed_in, url, lines, slow)
+                commands = Commands(city, app, signed_in, url, lines, slow)
                 say({"url": f"{url}{MOUNT}/"})
                 while line := await asyncio.to_thread(sys.stdin.readline):
                     told = json.loads(line)

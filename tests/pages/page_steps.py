@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import CDPSession, FloatRect, Locator, Page, expect
 
 Place = tuple[float, float]
@@ -91,6 +92,12 @@ def price(page: Page, epsilon: str) -> None:
 
 def tool(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds wrong with a page."""
+    found = Axe().run(page).response["violations"]
+    return [f"{each['id']}: {node['target']} {node['failureSummary']}" for each in found for node in each["nodes"]]
 
 
 class Fingers:

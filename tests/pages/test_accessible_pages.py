@@ -6,9 +6,8 @@ import re
 
 import httpx
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from page_process import Here
-from page_steps import ask, details, place, ready
+from page_steps import ask, details, place, ready, violations
 from playwright.sync_api import expect
 
 PATHS = ("federation", "learn", "guarantees")
@@ -19,11 +18,6 @@ def here():
     found = Here(layers=True)
     yield found
     found.close()
-
-
-def violations(page) -> list[str]:
-    found = Axe().run(page).response["violations"]
-    return [f"{each['id']}: {node['target']}" for each in found for node in each["nodes"]]
 
 
 @pytest.mark.parametrize("width", [1440, 390])

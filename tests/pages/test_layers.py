@@ -60,6 +60,35 @@ def federation_truth(federation):
     return federation.map(grid=(20, 20), epsilon=1, method="mpc", evaluate=True).true_values
 
 
+def test_grids_of_gaussian_noise_have_their_own_intervals():
+    settings = {"accounting": "zcdp", "delta": 1e-6, "budget": 1e3}
+    with fixed_keys("gaussian"), Federation(synthesize(60, records_per_owner=60, seed=4), **settings) as concentrated:
+        made = concentrated.map(grid=(20, 20), rho=0.02, method="mpc")
+    (found,) = layers_of(made)
+    wider = found.cells[:, 6] - made.high
+    assert ((wider >= 0) & (wider <= 1)).all()
+    assert made.half_width_all <= found.least <= made.half_width_all + 1
+
+
+def test_a_published_map_is_a_layer_that_answers_as_the_map_does(federation):
+    with fixed_keys("published layer"):
+        made = federation.publish(epsilon=2, records=3_600)
+    (layer,) = layers_of(made)
+    told = layer.facts()
+    assert (told["owners"], told["epsilon"], told["even"], told["compares"]) == (60, 2, False, True)
+    assert layer.extent == (0, 0, 20_000, 20_000)
+    assert len(layer.shown) == made.shown.sum() > 5
+    assert layer.least == made.threshold
+    asked = Circle(9_700, 10_200, 1_700)
+    found, own = layer.count(asked), made.count(asked)
+    assert (found.value, found.low, found.high) == (own.value, *own.interval)
+    whole = made.snap(Rectangle(4_100, 4_100, 9_000, 9_000))
+    assert layer.count(whole).cut == 0
+    (sides,) = layer.snap(Rectangle(0, 0, 10_000, 10_000)).values()
+    assert sides == {"west": 0, "south": 0, "east": 10_000, "north": 10_000}
+    assert layer.snap(Circle(10, 10, 5)) is None
+
+
 def test_whole_cells_are_their_sums(layer):
     asked = Rectangle(4 * CELL_M, 5 * CELL_M, 9 * CELL_M, 8 * CELL_M)
     inside = (layer.cells[:, 0] >= 4_000) & (layer.cells[:, 2] <= 9_000)
@@ -94,7 +123,7 @@ def test_people_do_not_add_up_over_cells(federation):
     with fixed_keys("people"):
         (found,) = layers_of(federation.map(grid=(4, 4), epsilon=1, method="mpc", kind="people"))
     assert found.count is None
-    assert found.facts(0)["asks"] is False
+    assert found.facts()["asks"] is False
 
 
 def test_every_step_of_time_is_a_layer(federation, tmp_path):
@@ -103,7 +132,7 @@ def test_every_step_of_time_is_a_layer(federation, tmp_path):
         made = federation.map(grid=(3, 3), epsilon=1, method="mpc", **times)
     made.save(tmp_path / "week.parquet")
     found = read_layers([tmp_path / "week.parquet"])
-    told = [layer.facts(number) for number, layer in enumerate(found)]
+    told = [layer.facts() for layer in found]
     assert [each["since"][:10] for each in told] == ["2026-01-05", "2026-01-06", "2026-01-07"]
     assert [each["until"][:10] for each in told] == ["2026-01-06", "2026-01-07", "2026-01-08"]
 

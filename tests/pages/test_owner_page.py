@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from page_steps import box_of
+from page_steps import box_of, violations
 from playwright.sync_api import expect
 
 from fedgroup.epsilon import Epsilon
@@ -63,6 +63,7 @@ def test_an_owner_sees_its_ledger_and_decides(owner, opened, picture):
     assert "cap = 4.0" in (folder / "owner.toml").read_text()
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_text("paused")).to_be_visible()
+    assert violations(page) == []
     picture(page)
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_text("takes part")).to_be_visible()
@@ -76,6 +77,7 @@ def test_an_owner_stops_only_when_that_is_confirmed(owner, opened, picture):
     expect(page.get_by_role("dialog", name="Stop this owner?")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel")).to_be_focused()
     page.evaluate("Promise.allSettled(document.getAnimations().map(each => each.finished))")  # it comes in slowly
+    assert violations(page) == []
     picture(page)
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()

@@ -22,9 +22,10 @@ def test_questions_are_timed_while_maps_and_pages_about_the_federation_are_open(
     assert [row.case for row in rows] == [
         "a question, 3 maps open",
         "a map, until it is ready",
+        "a free answer, from click to screen",
         "an answer on a map, until it is seen",
         "a question, 3 pages about the federation open",
         "a page about the federation, until it is ready",
     ]
     assert all(row.ours_s >= 0 for row in rows)
-    assert [row.reference_s is None for row in rows] == [False, True, True, False, True]
+    assert [row.reference_s is None for row in rows] == [False, True, True, True, False, True]

@@ -90,6 +90,17 @@ def test_maps_that_are_named_are_published_if_they_are_of_the_domain(written, tm
     assert (len(layer.cells), layer.epsilon) == (9, 1)
 
 
+def test_districts_are_named_polygons_that_lie_apart(written, tmp_path):
+    square = {"type": "Polygon", "coordinates": [[[1, 1], [2, 1], [2, 2], [1, 2], [1, 1]]]}
+    ward = {"type": "Feature", "properties": {"name": "Ward"}, "geometry": square}
+    path = written('districts = "wards.geojson"')
+    (tmp_path / "wards.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [ward]}))
+    assert page_settings(read(path)).districts.names == ("Ward",)
+    (tmp_path / "wards.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [ward, ward]}))
+    with pytest.raises(InvalidInput, match="different names"):
+        page_settings(read(path))
+
+
 @pytest.mark.parametrize("said", ['colour = "red"', "tiles = 3"])
 def test_what_pages_have_not_is_a_mistake(written, said):
     with pytest.raises(InvalidInput, match="page"):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fedgroup.cli.main import main
-from fedgroup.epsilon import Epsilon
+from fedgroup.epsilon import NOTHING, Epsilon
 
 Running = Callable[..., Any]
 WHERE = ("--near", "5,5", "--within", "3.2", "--epsilon", "1")
@@ -28,8 +28,8 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["fedgroup", "ask", *map(str, words)])
+    def run(*words: object, command: str = "ask") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["fedgroup", command, *map(str, words)])
         with pytest.raises(SystemExit) as ended:
             main()
         said = capsys.readouterr()
@@ -278,8 +278,14 @@ def test_a_map_is_published_once_and_read_for_nothing(running: Running, ask: Any
         code, _, err = ask("read", "--near", "3,3", "--within", "2")
         assert (code, "published" in err) == (2, True)
         kept = tmp_path / "map.gpkg"
-        words = ("publish", "--epsilon", "40", "--records-guess", "24", "--method", "dp", "--out", kept)
-        code, out, err = ask(*words)
+        words = ("--epsilon", "40", "--records-guess", "24", "--method", "dp")
+        code, out, err = ask("publish", *words, "--dry-run", "--json")
+        assert (code, json.loads(out)["charge"], up.here.spent()) == (0, 40, NOTHING), err
+        code, out, err = ask("live", *words, "--budget", "3", command="publish")
+        assert (code, "fedgroup ask publish --help" in " ".join(err.split()), up.here.spent()) == (2, True, NOTHING), (
+            err
+        )
+        code, out, err = ask("live", *words, "--out", kept, command="publish")
         assert code == 0, err
         assert "fedgroup ask read" in out
         assert kept.exists()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import service_city
+from PIL import Image
 
 import fedgroup as fg
 from fedgroup.epsilon import NOTHING, Epsilon
@@ -16,6 +19,7 @@ from fedgroup.maps.published import PublishedMap
 from fedgroup.service.app import create_app
 from fedgroup.service.calls import map_read
 from fedgroup.service.client import connect
+from fedgroup.space import PublicMap
 from fedgroup.storage.provider_state import ProviderState
 
 Service = Callable[..., Any]
@@ -78,6 +82,27 @@ def test_a_map_is_published_for_one_charge_and_read_by_everybody(service: Servic
     run(story())
 
 
+def test_a_dry_run_tells_what_a_map_would_be_like_for_nothing(service: Service) -> None:
+    async def story() -> None:
+        async with service(4) as here, here.client() as ann:
+            said = SAID | {"epsilon": 2}
+            reply = await ann.post("/v1/maps", json=said | {"dry_run": True})
+            assert reply.status_code == 200, reply.text
+            told = reply.json()
+            assert (told["dry_run"], told["charge"], told["epsilon"], told["method"]) == (True, 2, 2, "dp")
+            assert (told["affordable"], told["owners"], told["bins"] > 0) == (True, 4, True)
+            assert 0 < told["errors"]["count"]["half_width"] < 20
+            assert any("the map is better from" in note for note in told["notes"])
+            assert (await ann.get("/v1/maps")).json()["maps"] == []
+            assert (here.spent(), here.owners_spent()) == (NOTHING, {NOTHING})
+            made = (await ann.post("/v1/maps", json=said)).json()
+            assert (here.owners_spent(), made["charged"]) == ({Epsilon.of(told["charge"])}, 2)
+            refused = await ann.post("/v1/maps", json=said | {"dry_run": True, "grid": [2, 2]})
+            assert refused.status_code == 422
+
+    run(story())
+
+
 def test_a_map_of_a_user_is_still_its_own_and_has_no_free_ranges(service: Service) -> None:
     async def story() -> None:
         async with service(2) as here, here.client() as ann, here.client("bob") as bob:
@@ -93,7 +118,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"grid": [2, 2]}, "whole domain"),
     ({"kind": "avg", "attribute": "fare", "clip": 5}, "add up"),
     ({"kind": "people"}, "add up"),
-    ({"dry_run": True}, "dry run"),
     ({"epsilon": 1e-9}, "too small"),
     ({"adaptive": False, "grid": [2, 2]}, "for adaptive maps"),
 ]
@@ -107,6 +131,33 @@ def test_what_cannot_be_published_is_refused_for_nothing(said: dict[str, Any], w
             assert reply.status_code == 422, reply.text
             assert what in reply.json()["detail"]
             assert (here.spent(), here.owners_spent()) == (NOTHING, {NOTHING})
+
+    run(story())
+
+
+def test_what_live_owners_publish_in_degrees_is_served_to_other_programs(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_city, "MAP", PublicMap(fg.Box(0, 0, 10, 10), lonlat=True))
+
+    async def story() -> None:
+        async with service(4) as here, here.client() as ann, here.client("bob") as bob:
+            made = (await ann.post("/v1/maps", json=SAID)).json()
+            (collection,) = (await bob.get("/ogc/collections")).json()["collections"]
+            assert (collection["id"], collection["extent"]["spatial"]["bbox"]) == (made["id"], [[0, 0, 10, 10]])
+            items = f"/ogc/collections/{made['id']}/items?limit=10000"
+            found = (await bob.get(items)).json()["features"]
+            assert len(found) == len(made["values"])
+            assert sum(each["properties"]["value"] for each in found) == pytest.approx(160, abs=5)
+            corner = (await bob.get(f"{items}&bbox=0,0,4.9,4.9")).json()["features"]
+            free = (await bob.get(f"/v1/maps/{made['id']}/count?rectangle=0,0,5,5")).json()
+            assert sum(each["properties"]["value"] for each in corner) == pytest.approx(free["value"])
+            tile = await bob.get(f"/v1/maps/{made['id']}/tiles/5/16/15.png")
+            assert (tile.status_code, tile.headers["content-type"]) == (200, "image/png")
+            colours = np.asarray(Image.open(io.BytesIO(tile.content)).convert("RGBA"))
+            assert 0 < (colours[:, :, 3] > 0).mean() < 0.5
+            assert "km²" in (await bob.get(f"/v1/maps/{made['id']}/legend")).text
+            assert (here.spent("bob"), here.owners_spent()) == (NOTHING, {Epsilon.of(40)})
 
     run(story())
 

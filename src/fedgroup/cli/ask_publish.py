@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fedgroup.cli.access import ServiceOptions, find_access
+from fedgroup.cli.answers import say_expectation
 from fedgroup.cli.bins import MapMeasureOptions
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.maps import FileOptions, require_database, require_files, written_to
-from fedgroup.cli.options import HOW, OPTIONS, PRIVACY, Name, OutputOptions, RangeOptions, option
+from fedgroup.cli.options import HOW, OPTIONS, PRIVACY, Name, OutputOptions, RangeOptions, flag, option
 from fedgroup.cli.output import result, working
 from fedgroup.cli.parsing import parse_time
 from fedgroup.cli.publish import ReadOptions, SizeOptions, say_published, say_reading
@@ -39,6 +40,7 @@ class PublishPriceOptions:
     method: Annotated[
         Name, option(HOW, "--method", f"{either(PRIVATE)}; default: the one with the fewest noises", "NAME")
     ] = None
+    dry_run: Annotated[bool, flag(PRIVACY, "--dry-run", "show the expected error and the cost; spend nothing")] = False
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,21 @@ class LivePublishOptions:
 @grouped
 def publish(asked: LivePublishOptions, files: FileOptions, output: OutputOptions) -> None:
     """Publish a map of a running federation: paid once, then read by everybody for nothing with 'fedgroup ask read'."""
+    publish_live(asked, files, output)
+
+
+def publish_live(asked: LivePublishOptions, files: FileOptions, output: OutputOptions) -> None:
+    """Publish a map of a running federation, or tell what it would be like."""
     from fedgroup.service.client import connect
 
     require_files(files)
     access = find_access(asked.service)
     with connect(access.url, access.token, ca=access.ca) as federation:
+        if asked.price.dry_run:
+            said: Any = {"adaptive": True, **_details(asked)}
+            expected = federation.expect_map(kind=asked.what.kind, epsilon=asked.price.epsilon, **said)
+            say_expectation(expected, as_json=output.json)
+            return
         require_database(files, lonlat=files.to is not None and bool(federation.federation().get("lonlat")))
         with working("publishing"):
             made = federation.publish(kind=asked.what.kind, epsilon=asked.price.epsilon, **_details(asked))

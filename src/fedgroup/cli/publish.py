@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fedgroup.cli.bins import MapMeasureOptions, parse_districts
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.loading import indexed, mention_caps, open_federation, read_records
-from fedgroup.cli.maps import FileOptions, require_files, written_to
+from fedgroup.cli.maps import FileOptions, require_database, require_files, written_to
 from fedgroup.cli.options import (
     BINS,
     OPTIONS,
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from fedgroup.maps.planning import MapPlan
     from fedgroup.maps.published import PublishedMap
 
+LIVE = Path("live")
+"""Said in place of a file: the owners of a running federation."""
 SIZE = "The size of the map"
 PLAN = "Publish or ask? (with --dry-run)"
 
@@ -79,7 +81,13 @@ class PublishOptions:
 
 @grouped
 def publish(asked: PublishOptions, plan: PlanOptions, files: FileOptions, output: OutputOptions) -> None:
-    """Publish a map that is paid once and then read for nothing, with 'fedgroup read'; by mpc, unless you say how."""
+    """Publish a map that is paid once and then read for nothing, with 'fedgroup read'; by mpc, unless you say how.
+
+    'fedgroup publish live' is 'fedgroup ask publish': the owners of a running federation publish it.
+    """
+    if asked.data.data == LIVE and not LIVE.exists():
+        _publish_live(asked, files, output)
+        return
     require_files(files)
     index = indexed(asked.data, asked.evaluation)
     records = read_records(asked.data, asked.evaluation) if index is None else index.records
@@ -91,6 +99,7 @@ def publish(asked: PublishOptions, plan: PlanOptions, files: FileOptions, output
         evaluation=asked.evaluation,
         evaluate=False,
     ) as federation:
+        require_database(files, lonlat=records.lonlat, private=federation.private)
         kind, epsilon = asked.what.kind, asked.how.epsilon
         if asked.how.dry_run:
             _say_plan(federation.plan_map(kind=kind, epsilon=epsilon, **details), plan, as_json=output.json)
@@ -146,6 +155,24 @@ def say_reading(made: PublishedMap, where: RangeOptions, what: ReadOptions, *, a
         _say_districts(made, what, as_json=as_json)
     else:
         _say_range(made, where, snap=what.snap, as_json=as_json)
+
+
+def _publish_live(asked: PublishOptions, files: FileOptions, output: OutputOptions) -> None:
+    """Publish as 'fedgroup ask publish' does; what has no meaning there is refused."""
+    from fedgroup.cli.access import ServiceOptions
+    from fedgroup.cli.ask_publish import LivePublishOptions, PublishPriceOptions, publish_live
+
+    how, said = asked.how, {"method", "epsilon", "dry_run"}
+    other = {each.name for each in fields(how) if getattr(how, each.name) != each.default} - said
+    if other or asked.protection != ProtectionOptions() or asked.evaluation != EvaluationOptions():
+        raise InvalidInput(
+            "owners of a running federation have budgets and settings of their own; say what a map is of, its size, "
+            "its epsilon and its method, or see 'fedgroup ask publish --help'"
+        )
+    if how.epsilon is None:
+        raise InvalidQuery("say what the map may cost every owner: --epsilon 1")
+    price = PublishPriceOptions(epsilon=how.epsilon, method=how.method, dry_run=how.dry_run)
+    publish_live(LivePublishOptions(asked.size, asked.what, price, ServiceOptions()), files, output)
 
 
 def _details(asked: PublishOptions) -> PublishDetails:

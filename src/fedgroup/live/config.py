@@ -139,10 +139,12 @@ class AnswersTable(_Table, frozen=True, kw_only=True):
 class PageTable(_Table, frozen=True, kw_only=True):
     """What the map shows below areas: outlines (a GeoJSON file), and a server of tiles if it is in degrees.
 
-    `credit` is the line that many servers of tiles ask for; `maps` are files of private maps that are published on it.
+    `credit` is the line that many servers of tiles ask for; `maps` are files of private maps that are published on it;
+    `districts` is a GeoJSON file of named polygons to choose areas from.
     """
 
     outlines: str | None = None
+    districts: str | None = None
     maps: list[str] = []
     tiles: str | None = None
     credit: str = ""
@@ -308,7 +310,7 @@ def read_config(path: Path, kind: type[Config]) -> Config:
 def _placed(table: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the same tables with their files and folders found from the file's own folder."""
     places = {
-        "identity": ("folder", "authority"), "ledger": ("file",), "page": ("outlines",), "state": ("file",),
+        "identity": ("folder", "authority"), "ledger": ("file",), "page": ("outlines", "districts"), "state": ("file",),
         "silo": ("path", "folder"),
     }  # fmt: skip
     result = dict(table)

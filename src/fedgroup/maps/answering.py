@@ -70,12 +70,13 @@ class Atlas:
         """Return the weighted sum: blocks as they are, and those that are cut by their cells."""
         of_cells = float((weights.part * self.made.cells[weights.cells]).sum())
         whole = ~self._has_cells(weights)
-        return float(self.made.blocks[weights.blocks[whole]] @ weights.share[whole]) + of_cells
+        # no dot product: of so few numbers it is lost in waking threads up
+        return float((self.made.blocks[weights.blocks[whole]] * weights.share[whole]).sum()) + of_cells
 
     def unbiased(self, weights: Weights) -> float:
         """Return the weighted sum as least squares have it: free of bias, with cells that may be negative."""
         moved = self._least_squares[weights.cells] - self.made.cells[weights.cells]
-        return self.value(weights) + float(weights.part @ moved)
+        return self.value(weights) + float((weights.part * moved).sum())
 
     def noise(self, weights: Weights) -> Spread:
         """Return the variance of what noise adds to a weighted sum, exactly as least squares leave it."""

@@ -25,11 +25,21 @@ _TURN = 360.0
 def covered(asked: Range, public_map: PublicMap, boxes: Boxes) -> Floats:
     """Return the covered share of the area of each box, from 0 to 1."""
     area = (boxes.east - boxes.west) * (boxes.north - boxes.south)
-    # a range may be written with a turn more or less than the domain
-    turns = (-_TURN, 0.0, _TURN) if public_map.lonlat else (0.0,)
-    found = sum(_area(asked, public_map, _moved(boxes, turn)) for turn in turns)
+    found = sum(
+        (_area(asked, public_map, _moved(boxes, turn)) for turn in _turns(asked, public_map, boxes)),
+        start=np.zeros(len(area)),
+    )
     shares: Floats = np.clip(found / area, 0.0, 1.0)
     return shares
+
+
+def _turns(asked: Range, public_map: PublicMap, boxes: Boxes) -> list[float]:
+    """Return by how much boxes are moved to meet a range, which may be written with a turn more or less than they."""
+    if not public_map.lonlat or not len(boxes.west):
+        return [0.0]
+    west, _, east, _ = extent(asked, public_map)
+    first, last = float(boxes.west.min()), float(boxes.east.max())
+    return [turn for turn in (-_TURN, 0.0, _TURN) if first + turn <= east and last + turn >= west]
 
 
 def square_km(boxes: Boxes, public_map: PublicMap) -> Floats:

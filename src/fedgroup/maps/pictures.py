@@ -9,7 +9,6 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -19,10 +18,9 @@ import shapely
 
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.given import path_like, whole_number, written
+from fedgroup.maps.private_map import noise_in
 from fedgroup.maps.published import PublishedMap
 from fedgroup.maps.rasters import Raster, raster
-from fedgroup.privacy.concentrated_law import ConcentratedSum
-from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
 from fedgroup.questions.kinds import KINDS
 from fedgroup.questions.shown import number, table, told_facts
 from fedgroup.questions.words import UNCOVERED, question
@@ -109,12 +107,8 @@ def _half(made: PrivateMap, bins: int, confidence: float) -> float:
     """Return how far noise moves the sum of so many bins."""
     if made.method == "exact":
         return 0.0
-    (part,) = made.query.parts
     unit = 1.0 if made.query.measure is None else float(made.query.measure.step)
-    scale = Fraction(made.scales[part])
-    noises = made.noises * bins
-    law = NoiseSum(DiscreteLaplace(scale), noises) if made.query.rho is None else ConcentratedSum(scale**2, noises)
-    return float(law.half_width(confidence) * unit)
+    return float(noise_in(made, bins).half_width(confidence) * unit)
 
 
 def plot(made: PrivateMap, ax: Axes | None, *, step: int | None, category: Value | None) -> Axes:

@@ -9,6 +9,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +19,8 @@ import shapely
 
 from fedgroup.errors import InvalidQuery
 from fedgroup.given import written
+from fedgroup.privacy.concentrated_law import ConcentratedSum
+from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
 from fedgroup.questions.answers import Told
 from fedgroup.questions.bins import Value
 from fedgroup.questions.query import RangeQuery
@@ -232,6 +236,27 @@ class PrivateMap(Told):
         from fedgroup.maps.pictures import map_html
 
         return map_html(self)
+
+
+def noise_in(made: PrivateMap, bins: int) -> NoiseSum | ConcentratedSum:
+    """Return the law of the noise in so many bins together, in whole units.
+
+    Where the price was a rho, some of it may be Gaussian and some Skellam; its variance is then the largest that the
+    map's own intervals allow.
+    """
+    (part,) = made.query.parts
+    if made.query.rho is None:
+        return NoiseSum(DiscreteLaplace(Fraction(made.scales[part])), made.noises * bins)
+    return ConcentratedSum(Fraction(1), 0.0, skellam=_most_variance(made) * bins)
+
+
+def _most_variance(made: PrivateMap) -> float:
+    """Return the largest variance of a bin's noise, in whole units, of which no interval would be wider than it is."""
+    step = 1.0 if made.query.measure is None else float(made.query.measure.step)
+    found = [(float(made.high[0] - made.low[0]) / 2 / step, made.confidence)]
+    if made.half_width_all is not None:
+        found.append((made.half_width_all / step, made.confidence ** (1 / made.bins)))
+    return min(((half + 0.5) / NormalDist().inv_cdf((1 + confidence) / 2)) ** 2 for half, confidence in found)
 
 
 def told_of(private_map: Told) -> dict[str, Any]:

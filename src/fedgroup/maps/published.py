@@ -17,7 +17,7 @@ import shapely
 from fedgroup.epsilon import weak_notes
 from fedgroup.errors import InvalidQuery
 from fedgroup.given import number, whole_number, written
-from fedgroup.maps.answering import Atlas, Weights
+from fedgroup.maps.answering import Atlas
 from fedgroup.maps.areas import square_km
 from fedgroup.maps.free import Comparison, FreeAnswer, HotSpot, Radius, quantile
 from fedgroup.maps.intervals import interval_of, rough_note
@@ -25,10 +25,11 @@ from fedgroup.maps.kept import publication_facts, publication_from
 from fedgroup.maps.private_map import Array, PrivateMap, told_of
 from fedgroup.maps.publishing import Publication
 from fedgroup.maps.reconstruction import foreseen
+from fedgroup.maps.sharpening import Known, agree, combined, compared
 from fedgroup.maps.sizing import MapSizes
 from fedgroup.maps.unevenness import Unevenness
 from fedgroup.privacy.law import NoiseSum
-from fedgroup.questions.answers import Answer, Told
+from fedgroup.questions.answers import Answer, PrivateAnswer, Told
 from fedgroup.questions.query import Measure
 from fedgroup.space import Circle, PublicMap, Range, Rectangle
 from fedgroup.space.blocks import Blocks
@@ -75,16 +76,16 @@ class PublishedMap(PrivateMap):
         """Return what lies in the whole domain."""
         return self._answer(Rectangle(*self.public_map.domain.sides))
 
-    def compare(self, one: Any, other: Any) -> Comparison:
-        """Return how much more there is in one range than in another; noise that both share cancels."""
-        first, second = (self.atlas.weights(as_range(each, self.public_map)) for each in (one, other))
-        apart = self.atlas.difference(first, second)
-        noise = self.atlas.noise(apart)
-        uneven = self._uneven_apart(first, second)
-        value = (self.atlas.value(first) - self.atlas.value(second)) * self.step
-        spread, lumps = math.sqrt(noise.variance) * self.step, math.sqrt(uneven) * self.step
-        half = quantile(3 * noise.fewness / max(self.noises, 1)) * math.hypot(spread, lumps)
-        return Comparison(value, (value - half, value + half), spread, lumps, CONFIDENCE)
+    def compare(
+        self, one: Any, other: Any, *, paid: tuple[PrivateAnswer | None, PrivateAnswer | None] = (None, None)
+    ) -> Comparison:
+        """Return how much more there is in one range than in another; noise that both share cancels.
+
+        What was `paid` about one, or the other, counts together with what the map knows; a paid answer that does not
+        agree with the map (`agree`) counts alone.
+        """
+        first, second = (self._known(*each) for each in zip((one, other), paid, strict=True))
+        return compared(self.atlas, first, second, step=self.step, noises=self.noises, confidence=CONFIDENCE)
 
     def top(self, most: int = 10) -> list[HotSpot]:
         """Return the densest cells among those that hold more than noise alone explains, at most so many."""
@@ -140,32 +141,18 @@ class PublishedMap(PrivateMap):
         assert isinstance(found, Polygon | MultiPolygon)  # noqa: S101  a union of boxes
         return found
 
-    def combined(self, paid: Answer, *, free: FreeAnswer | None = None) -> FreeAnswer:
+    def combined(self, paid: PrivateAnswer, *, free: FreeAnswer | None = None) -> FreeAnswer:
         """Return a paid answer about a range together with what the map knows of it, by inverse variances.
 
         The paid answer alone keeps its own interval; this one is narrower than both.
         """
         if free is None:
-            if paid.range is None:
+            if not isinstance(paid, Answer) or paid.range is None:
                 raise InvalidQuery("this answer does not know its range")
             free = self._answer(paid.range)
         if paid.kind != self.kind or paid.value is None or free.value is None:
             raise InvalidQuery(f"a map of {self.kind} is combined with answers of that kind")
-        low, high = paid.interval
-        of_paid = ((high - low) / 2 / quantile(3 / max(paid.noises, 1))) ** 2
-        of_free = free.noise**2 + free.uneven**2
-        weight = of_free / (of_free + of_paid) if of_free + of_paid else 1.0
-        value = weight * paid.value + (1 - weight) * free.value
-        noise = math.sqrt(weight**2 * of_paid + ((1 - weight) * free.noise) ** 2)
-        uneven = (1 - weight) * free.uneven
-        half = quantile(3 / max(paid.noises, 1)) * math.hypot(noise, uneven)
-        # a place picked because it is busy: what the free part leaves of it
-        more = (1 - weight) * max(free.interval[1] - free.value - free.half_width, 0.0)
-        told: dict[str, Any] = {"epsilon": paid.epsilon, "charged": paid.charged}
-        told["notes"] = (*paid.notes, "combined with what the published map knows")
-        least = value - half if self.publication.sizes.signed else max(value - half, 0.0)
-        ends = (least, value + half + more)
-        return replace(free, value=value, interval=ends, noise=noise, uneven=uneven, **told)
+        return combined(paid, free, signed=self.publication.sizes.signed)
 
     # --- what the map is made of ----------------------------------------------------------------------------------
 
@@ -232,11 +219,11 @@ class PublishedMap(PrivateMap):
             lonlat=self.public_map.lonlat,
         )
 
-    def _uneven_apart(self, one: Weights, other: Weights) -> float:
-        """Return the variance that unevenness adds to the difference of two ranges: at most, as if they were apart."""
-        return sum(
-            interval_of(self.atlas, each, self.unevenness, noises=self.noises).uneven ** 2 for each in (one, other)
-        )
+    def _known(self, asked: Any, paid: PrivateAnswer | None) -> Known:
+        found = as_range(asked, self.public_map)
+        free, weights = self._answer(found), self.atlas.weights(found)
+        held = self.atlas.value(weights) * self.step
+        return Known(weights, free, held, paid, alone=paid is not None and not agree(paid, free))
 
     def _bisected(self, holds: Any) -> float | None:
         """Return the smallest radius for which something holds; None where it holds for none on the map."""

@@ -13,6 +13,9 @@ import numpy as np
 
 from fedgroup.maps.published import PublishedMap
 
+OF_RECORDS = "one record, add-remove"
+"""The protection under which a record pays for the maps of its own time only."""
+
 
 @dataclass(frozen=True)
 class Shelf:
@@ -51,7 +54,7 @@ def cost_together(maps: Sequence[PublishedMap]) -> float:
     A record has one time: under add-remove it pays for the maps whose windows it lies in, and no others. A subject or
     an owner has records at all times, and a record that is replaced may move: they pay for all.
     """
-    if not all(made.protection == "one record, add-remove" for made in maps):
+    if not all(made.protection == OF_RECORDS for made in maps):
         return math.fsum(made.epsilon for made in maps)
     windows = [(_start(m), _end(m), m.epsilon) for m in maps]
     return max(

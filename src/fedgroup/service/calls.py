@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from fedgroup.epsilon import HARDLY_PROTECTS, Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery, ServiceUnavailable
@@ -65,6 +65,15 @@ class PublishAskDetails(AskDetails, total=False):
 
     records: int | None
     most_cells: int | None
+
+
+class ExpectMapDetails(MapAskDetails, PublishAskDetails, total=False):
+    """All that can be said about a map that is not asked for yet; see `MapAskDetails` and `PublishAskDetails`.
+
+    adaptive    it would be published: a map of the whole domain that finds its cells itself
+    """
+
+    adaptive: bool
 
 
 class PlanDetails(TypedDict, total=False):
@@ -202,11 +211,22 @@ def map_call(query: RangeQuery, details: MapAskDetails, *, dry_run: bool = False
     return Call("POST", "/v1/maps", body, {"Idempotency-Key": _required_key(details.get("key"))})
 
 
-def publication_call(kind: str, epsilon: float | None, details: PublishAskDetails) -> Call:
+def expect_map_call(kind: str, epsilon: float | None, details: ExpectMapDetails, federation: Mapping[str, Any]) -> Call:
+    """Return the request that tells what a map would be like: one of bins, or one to publish."""
+    said = {name: value for name, value in details.items() if name != "adaptive"}
+    if details.get("adaptive"):
+        return publication_call(kind, epsilon, cast(PublishAskDetails, said), dry_run=True)
+    query, _ = map_query(kind, epsilon, cast(MapAskDetails, said), federation)
+    return map_call(query, cast(MapAskDetails, said), dry_run=True)
+
+
+def publication_call(kind: str, epsilon: float | None, details: PublishAskDetails, *, dry_run: bool = False) -> Call:
     """Return the request that has a map published."""
     require_known(details, PublishAskDetails, what="a published map")
     said = {name: _plain(value) for name, value in details.items() if name not in ("key", "fresh") and is_said(value)}
     body = {"adaptive": True, "kind": kind, "epsilon": float(some_epsilon(epsilon)), **said}
+    if dry_run:
+        return Call("POST", "/v1/maps", body | {"dry_run": True})
     return Call("POST", "/v1/maps", body, {"Idempotency-Key": _required_key(details.get("key"))})
 
 

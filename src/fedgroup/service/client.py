@@ -25,9 +25,11 @@ from fedgroup.questions.instants import When
 from fedgroup.service.calls import (
     AskDetails,
     Call,
+    ExpectMapDetails,
     MapAskDetails,
     PlanDetails,
     PublishAskDetails,
+    expect_map_call,
     guessed,
     guessing,
     map_call,
@@ -197,11 +199,10 @@ class Client:
         return map_made(self._call(map_call(query, details)), query, public_map, details)
 
     def expect_map(
-        self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[MapAskDetails]
+        self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[ExpectMapDetails]
     ) -> Expectation:
-        """Return what every bin of a map would be like; nothing is spent."""
-        query, _ = map_query(kind, epsilon, details, self.federation())
-        return expectation_from(self._call(map_call(query, details, dry_run=True)))
+        """Return what every bin of a map would be like, or with `adaptive` one to publish; nothing is spent."""
+        return expectation_from(self._call(expect_map_call(kind, epsilon, details, self.federation())))
 
     def maps(self) -> list[dict[str, Any]]:
         """Return which maps the user asked for lately, without their values, the newest first."""
@@ -356,11 +357,10 @@ class AsyncClient:
         return map_made(await self._call(map_call(query, details)), query, public_map, details)
 
     async def expect_map(
-        self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[MapAskDetails]
+        self, *, kind: str = "count", epsilon: float | None = None, **details: Unpack[ExpectMapDetails]
     ) -> Expectation:
-        """Return what every bin of a map would be like; nothing is spent."""
-        query, _ = map_query(kind, epsilon, details, await self.federation())
-        return expectation_from(await self._call(map_call(query, details, dry_run=True)))
+        """Return what every bin of a map would be like, or with `adaptive` one to publish; nothing is spent."""
+        return expectation_from(await self._call(expect_map_call(kind, epsilon, details, await self.federation())))
 
     async def maps(self) -> list[dict[str, Any]]:
         """Return which maps the user asked for lately, without their values, the newest first."""

@@ -82,6 +82,8 @@ async def ask_map(asked: MapAsked, user: Asker, service: TheService, key: Key = 
     With `dry_run`, tell what every bin would be like instead; nothing is spent. With `adaptive`, publish a map for
     everybody to read, in three rounds that are paid with one epsilon together.
     """
+    if asked.adaptive and asked.dry_run:
+        return ExpectationShown.of(await service.publications.expect(user, asked))
     if asked.adaptive:
         return MapShown.of(await service.publications.publish(user, asked, key=key))
     if asked.dry_run:

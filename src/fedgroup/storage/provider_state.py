@@ -192,6 +192,12 @@ class ProviderState:
         """Return the latest maps that a user asked for or anybody published, without values, districts by name."""
         return self._latest(f"{_SHORT_MAP} WHERE (user = ? OR {_IS_PUBLIC}) AND request LIKE '{_MAP}'", user, most)
 
+    def published(self, *, most: int = 100) -> list[Question]:
+        """Return the latest maps that anybody published, without values."""
+        with self._reading() as connection:
+            asked = f"{_SHORT_MAP} WHERE {_IS_PUBLIC} AND state = 'answered' ORDER BY at DESC, rowid DESC LIMIT ?"
+            return [_question(row) for row in connection.execute(asked, (most,))]
+
     def is_published(self, question_id: str) -> bool:
         """Tell whether a question is a published map, which everybody may read."""
         with self._reading() as connection:

@@ -41,6 +41,17 @@ _WATCH = """() => new MutationObserver(() => {
   }
 }).observe(document.body, { childList: true, subtree: true })"""
 """Notes how long after the provider's reply an answer is on the page."""
+_WATCH_FREE = """() => {
+  const free = () => document.querySelector(".fg-free");
+  const press = () => Object.assign(window, { pressed: performance.now(), before: free(), free: null });
+  addEventListener("pointerup", press, true);
+  new MutationObserver(() => {
+    if (window.free !== null || !free() || free() === window.before) return;
+    requestAnimationFrame(() => { window.free ??= performance.now() - window.pressed; });
+  }).observe(document.body, { childList: true, subtree: true });
+}"""
+"""Notes how long after a click a free answer is on the page."""
+_LEGEND = ".fg-legend:not([hidden])"
 _REST_S = 3.0
 _PATIENCE_MS = 60_000
 _PAUSE_S = 0.5
@@ -80,6 +91,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
         for kind in (_MAPS, _FEDERATION):
             browser = playwright.chromium.launch(executable_path=_browser(), args=_FLAGS)
             ready = _opened(browser, url, token, kind, pages)
+            free = _free(browser, questions) if kind is _MAPS else []
             shown = _shown(browser, questions) if kind is _MAPS else []
             time.sleep(_REST_S)
             during = _seconds(url, token, questions)
@@ -91,6 +103,10 @@ def measure(*, quick: bool) -> Iterator[Row]:
                 f"a question, {pages} {kind.several} open", median(during), 0.0, "the same, none open", alone, told
             )
             yield Row(f"{kind.one}, until it is ready", median(ready), 0.0, None, None, {"slowest_s": max(ready)})
+            if free:
+                yield Row(
+                    "a free answer, from click to screen", median(free), 0.0, None, None, {"slowest_s": max(free)}
+                )
             if shown:
                 yield Row(
                     "an answer on a map, until it is seen", median(shown), 0.0, None, None, {"slowest_s": max(shown)}
@@ -158,6 +174,21 @@ def _opened(browser: Browser, url: str, token: str, kind: _Kind, pages: int) -> 
         page.goto(f"{url}/map/{kind.path}")
         page.locator(kind.ready).first.wait_for()
         took.append(time.perf_counter() - started)
+    return took
+
+
+def _free(browser: Browser, areas: int) -> list[float]:
+    """Click on one of the open maps, and return how long after each click its free answer was seen."""
+    page, took = browser.contexts[0].pages[-1], []
+    page.locator(_LEGEND).wait_for()
+    page.evaluate(_WATCH_FREE)
+    box = page.locator("path.fg-domain").bounding_box() or {"x": 0.0, "y": 0.0, "width": 0.0, "height": 0.0}
+    for number in range(areas):
+        across = 0.25 + 0.5 * number / areas
+        page.mouse.click(box["x"] + across * box["width"], box["y"] + 0.5 * box["height"])
+        page.wait_for_function("() => window.free !== null")
+        took.append(page.evaluate("() => window.free") / 1000)
+        time.sleep(_PAUSE_S)
     return took
 
 

@@ -8,7 +8,9 @@ Guarantee: a page does what its user's token may do over the HTTP API and nothin
     plain, frame             what all pages share: those without NiceGUI, those with it
     assets                   scripts and sheets; what is chosen on the page to ask on lives in those of `assets/ask`
     ask, asking, told        the page to ask on, what it asks of the provider, and answers in words
-    choosing, layers, map    the method that is taken, published maps, what a map begins with
+    choosing, map            the method that is taken, what a map begins with
+    layers, published_layers, reading, sharpening
+                             published maps, what is read off them, and paid answers together with them
     exports                  a user's questions as files
     federation, federation_view, learn, drawings
                              the other pages, and their charts

@@ -35,12 +35,14 @@ def add_ask_page(app: FastAPI, door: Door, *, images: str = "") -> None:
         user = None if visit is None else await visit.known()
         if visit is None or user is None:
             return to_login(request)
-        return ask_page(visit, user, request, images=images)
+        return await ask_page(visit, user, request, images=images)
 
 
-def ask_page(visit: Visit, user: User, request: Request, *, images: str) -> HTMLResponse:
+async def ask_page(visit: Visit, user: User, request: Request, *, images: str) -> HTMLResponse:
     """Return the page for somebody, with all that it needs to begin."""
-    facts = json.dumps(page_facts(visit, user), allow_nan=False).replace("<", "\\u003c")
+    layers = [about.facts() for about in await visit.door.layers.listed()]
+    told = page_facts(visit, user) | {"layers": layers}
+    facts = json.dumps(told, allow_nan=False).replace("<", "\\u003c")
     body = read_asset("ask/page.html").replace("FACTS", facts)
     name = visit.service.provider.settings.federation
     return plain_page(request, name, body, here="/", who=user.name, scripts=("ask/main.js",), images=images)
@@ -69,8 +71,8 @@ def page_facts(visit: Visit, user: User) -> dict[str, Any]:
         "budget": budget_told(user),
         "owners": len(provider.desk.present),
         "outlines": base.outlines is not None,
+        "districts": base.districts is not None,
         "tiles": base.tiles,
         "credit": base.credit,
-        "layers": [layer.facts(number) for number, layer in enumerate(visit.door.layers())],
         "formats": formats(),
     }

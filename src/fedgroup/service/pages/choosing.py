@@ -47,8 +47,8 @@ async def expectations(visit: Visit, asked: QuestionAsked) -> tuple[dict[str, Ex
     return found, "" if found else fault
 
 
-def expectation_told(expected: Expectation) -> dict[str, Any]:
-    """Return what to expect of a method, in numbers and in words."""
+def expectation_told(expected: Expectation, *, sharper: float | None = None) -> dict[str, Any]:
+    """Return what to expect of a method, in numbers and in words; `sharper` is how far it reaches with a map."""
     parts = {part: number(error.half_width) for part, error in expected.errors.items()}
     halves = "; ".join(
         f"± {half}" + ("" if part == expected.kind else f" in the {part}") for part, half in parts.items()
@@ -60,6 +60,8 @@ def expectation_told(expected: Expectation) -> dict[str, Any]:
         "method": expected.method,
         "half": None if len(parts) > 1 else next(iter(expected.errors.values())).half_width,
         "halves": halves,
+        "sharper": sharper,
+        "sharper_told": None if sharper is None else number(sharper),
         "error": _error(expected),
         "average": f"{mean} on average, from {sources}",
         "left": left,

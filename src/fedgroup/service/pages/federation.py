@@ -8,6 +8,7 @@ from html import escape
 
 from nicegui import ui
 
+from fedgroup.maps.shelf import OF_RECORDS
 from fedgroup.service.accounts import is_operator
 from fedgroup.service.pages.federation_view import maps_told
 from fedgroup.service.pages.frame import framed, gauge, telling
@@ -70,12 +71,17 @@ class _FederationPage:
             _set(self._plan, view.plan)
             _set(self._groups, view.groups)
             _set(self._budgets, "".join(_gauge(each) for each in users if not each.removed) + view.budgets)
-            _set(self._maps, maps_told(self._visit.door.layers()))
+            _set(self._maps, await self._maps_told())
             if self._operator:
                 _set(self._endings, view.endings if operator else "")
                 _set(self._trouble, view.trouble if operator else "")
             _set(self._rate, view.rate)
             _set(self._latency, view.latency)
+
+    async def _maps_told(self) -> str:
+        layers, settings = self._visit.door.layers, self._visit.service.provider.settings
+        of_records = str(settings.protection) == OF_RECORDS
+        return maps_told(await layers.listed(), await layers.every(), of_records=of_records)
 
     def _regrouping(self) -> None:
         with ui.element("div").classes("fg-fields"):

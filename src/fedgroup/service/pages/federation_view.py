@@ -15,7 +15,7 @@ from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
 from fedgroup.service.accounts import Service
 from fedgroup.service.pages.drawings import series, sizes
-from fedgroup.service.pages.layers import Layer
+from fedgroup.service.pages.layers import About
 from fedgroup.service.pages.words import counted, sentence
 from fedgroup.service.replies import PlanShown
 from fedgroup.storage.provider_state import User
@@ -101,22 +101,27 @@ def _trouble(provider: LiveProvider) -> str:
     return (told or '<p class="fg-small">Nobody disagrees, and nobody fell silent.</p>') + _small(refused)
 
 
-def maps_told(layers: Sequence[Layer]) -> str:
-    """Return which maps are published, of which time, and what they cost a record that is in all of them."""
-    if not layers:
+def maps_told(shown: Sequence[About], every: Sequence[About], *, of_records: bool) -> str:
+    """Return which maps are published, of which time, and what all of them, also replaced ones, cost together.
+
+    A record has one time, and pays for the maps of windows it lies in; a subject, or an owner, pays for all.
+    """
+    if not shown:
         return '<p class="fg-small">None is published.</p>'
     rows = "".join(
-        f"<tr><td>{_window(layer)}</td><td>{layer.kind}</td><td>{layer.epsilon:g}</td></tr>" for layer in layers
+        f"<tr><td>{_window(about)}</td><td>{about.kind}</td><td>{about.epsilon:g}</td></tr>" for about in shown
     )
-    most = max(sum(other.epsilon for other in layers if _meet(layer, other)) for layer in layers)
+    most = max(sum(other.epsilon for other in every if not of_records or _meet(about, other)) for about in every)
     head = "".join(f'<th scope="col">{name}</th>' for name in ("window", "what", "epsilon"))
+    replaced = len(every) - len(shown)
+    more = f" with {replaced} that newer ones replaced" if replaced else ""
     return f'<table class="fg-table"><tr>{head}</tr>{rows}</table>' + _small(
-        f"together they cost a record epsilon {most:g} at most; looking at them costs nothing"
+        f"together{more} they cost a record epsilon {most:g} at most; looking at them costs nothing"
     )
 
 
-def _window(layer: Layer) -> str:
-    facts = layer.facts(0)
+def _window(about: About) -> str:
+    facts = about.facts()
     since, until = (None if facts[name] is None else _time(facts[name]) for name in ("since", "until"))
     if since is None and until is None:
         return "all times"
@@ -127,7 +132,7 @@ def _time(text: str) -> str:
     return f'<time datetime="{escape(text)}">{escape(text)}</time>'
 
 
-def _meet(one: Layer, other: Layer) -> bool:
+def _meet(one: About, other: About) -> bool:
     """Tell whether a record can be in both windows."""
     begins = one.until is None or other.since is None or other.since < one.until
     return begins and (other.until is None or one.since is None or one.since < other.until)

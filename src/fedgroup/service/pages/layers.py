@@ -2,31 +2,34 @@
 
 Guarantee: a layer is made of what was released before. Looking at it, and asking it, costs nobody anything.
 
-A page takes layers from whoever publishes: files of maps that an operator names (`layers_of`), and any other map that
-can be cut into cells. Where a map answers ranges by itself, its own answers are shown.
+A page takes layers from whoever publishes: files of maps that an operator names (`layers_of`), and the maps that live
+owners published (`published_layers`). Where a map answers ranges by itself, its own answers are shown.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import shapely
 
-from fedgroup.errors import InvalidInput
-from fedgroup.maps.private_map import PrivateMap
-from fedgroup.privacy.law import DiscreteLaplace, NoiseSum
-from fedgroup.questions.kinds import KINDS
+from fedgroup.errors import InvalidInput, InvalidQuery
+from fedgroup.maps.intervals import ROUGH
+from fedgroup.maps.private_map import PrivateMap, noise_in
+from fedgroup.maps.published import PublishedMap
+from fedgroup.maps.squares import squares
+from fedgroup.questions.query import Measure
+from fedgroup.questions.said import said_range
 from fedgroup.space import Grid, PublicMap, Range, Rectangle
 from fedgroup.space.shapes import drawn, geometry_of
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 UNEVEN = 0.8
 """v of V = v n^2 f (1 - f), by which n records of a cell are uneven: the most that was seen at any scale."""
@@ -34,16 +37,51 @@ _Z = 1.959964
 _MOST_SHOWN = 50_000
 """Cells that a browser is given at most: those with the largest values."""
 _WHOLE = 1e-9
+_EVEN = 1e-6
 
 
 @dataclass(frozen=True)
 class FreeAnswer:
-    """A value read off a map, its 95 % interval, and the share of the interval that cut cells make, from 0 to 1."""
+    """A value read off a map, its 95 % interval, and the share of the interval that cut cells make, from 0 to 1.
+
+    `rough` tells that the map hardly knows how much of the cells it cuts a range holds.
+    """
 
     value: float
     low: float
     high: float
     cut: float = 0.0
+    rough: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a layer is of: its kind and window, and the measure of a sum. `name` finds it, `at` is when it was made.
+
+    `asks` tells whether it answers areas.
+    """
+
+    kind: str
+    epsilon: float
+    name: str = ""
+    at: str | None = None
+    since: int | None = None
+    until: int | None = None
+    measure: Measure | None = None
+    asks: bool = True
+
+    @property
+    def subject(self) -> tuple[Any, ...]:
+        """What the newest of several is shown of."""
+        return self.kind, self.measure, self.since, self.until
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a page is told about a layer before it is opened."""
+        measure = self.measure
+        told = {"name": self.name, "kind": self.kind, "epsilon": self.epsilon, "at": self.at, "asks": self.asks}
+        times = {"since": _iso(self.since), "until": _iso(self.until)}
+        sum_of = {"attribute": None if measure is None else measure.attribute}
+        return told | times | sum_of | {"clip": None if measure is None else measure.clip}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,9 +89,11 @@ class Layer:
     """One published map of one window of time.
 
     `cells` has a row for every cell: west, south, east, north, value, low, high. Noise alone lifts any cell of the
-    whole map above `least` with a chance of 5 % at most: what is not above is shown as empty. `count` answers a range,
-    and `snap` returns the area of whole cells that is most like a range; None where that has no meaning, as for
-    distinct people.
+    whole map above `least` with a chance of 5 % at most: what is not above is shown as empty, unless `sure` tells
+    otherwise which cells can be told from empty ones. `count` answers a range, and `snap` returns the area of whole
+    cells that is most like a range; None where that has no meaning, as for distinct people. `published` is a map that
+    sharpens what it says with paid answers, and compares areas; `from_afar` returns it as squares of which so many lie
+    along a side, for its own cells may be too small to be seen.
     """
 
     kind: str
@@ -62,15 +102,30 @@ class Layer:
     owners: int
     epsilon: float
     protection: str = ""
+    name: str = ""
+    at: str | None = None
     since: int | None = None
     until: int | None = None
-    attribute: str | None = None
+    measure: Measure | None = None
+    sure: Flags | None = field(default=None, repr=False)
     count: Callable[[Range], FreeAnswer] | None = field(default=None, repr=False)
     snap: Callable[[Range], dict[str, Any] | None] | None = field(default=None, repr=False)
+    published: PublishedMap | None = field(default=None, repr=False)
+    from_afar: Callable[[int], Layer] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.cells.ndim != 2 or self.cells.shape[1] != 7:
             raise InvalidInput("cells of a layer are rows of west, south, east, north, value, low and high")
+
+    @property
+    def asks(self) -> bool:
+        """Whether it answers areas."""
+        return self.count is not None
+
+    @property
+    def about(self) -> About:
+        """What it is of."""
+        return About(**{each.name: getattr(self, each.name) for each in fields(About)})
 
     @property
     def extent(self) -> tuple[float, float, float, float]:
@@ -81,27 +136,37 @@ class Layer:
     @property
     def shown(self) -> Floats:
         """The cells that can be told from empty ones, the largest values last."""
-        cells = self.cells[self.cells[:, 4] > self.least]
+        sure = self.cells[:, 4] > self.least if self.sure is None else self.sure
+        cells = self.cells[sure]
         chosen: Floats = cells[np.argsort(cells[:, 4], kind="stable")][-_MOST_SHOWN:]
         return chosen
 
-    def facts(self, number: int) -> dict[str, Any]:
-        """Return what a page is told about a layer before its cells."""
-        times = {"since": _iso(self.since), "until": _iso(self.until)}
-        told = {"number": number, "kind": self.kind, "what": _WHAT[self.kind], "attribute": self.attribute}
-        return told | times | {"owners": self.owners, "epsilon": self.epsilon, "least": self.least, "asks": self.asks}
-
     @property
-    def asks(self) -> bool:
-        """Whether it answers areas."""
-        return self.count is not None
+    def even(self) -> bool:
+        """Whether all cells are of one size, so that their values can be compared as they are."""
+        wide, high = self.cells[:, 2] - self.cells[:, 0], self.cells[:, 3] - self.cells[:, 1]
+        return bool(np.ptp(wide) < _EVEN * wide.max() and np.ptp(high) < _EVEN * high.max())
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a page is told about a layer with its cells."""
+        told = {"what": _WHAT[self.kind], "owners": self.owners, "least": self.least, "even": self.even}
+        return (
+            self.about.facts()
+            | told
+            | {
+                "compares": self.published is not None,
+                "from_afar": self.from_afar is not None,
+            }
+        )
 
 
 _WHAT = {"count": "records", "people": "people", "sum": "sum"}
 
 
 def layers_of(made: PrivateMap) -> list[Layer]:
-    """Return the layers of a map over a grid: one for each step of time, its categories added up."""
+    """Return the layers of a map: of one over a grid one for each step of time, its categories added up."""
+    if isinstance(made, PublishedMap):
+        return [published_layer(made)]
     if not isinstance(made.places, Grid) or made.kind == "avg":
         raise InvalidInput("a page shows maps over a grid, of counts, people or sums")
     starts, query = made.starts(), made.query
@@ -111,26 +176,68 @@ def layers_of(made: PrivateMap) -> list[Layer]:
     for step, start in enumerate(starts):
         since = query.since if query.every is None or query.since is None else query.since + step * query.every
         until = query.until if query.every is None or start is None or since is None else since + query.every
-        layer = _layer(made, made.places, values[:, step], noise)
-        found.append(replace(layer, since=since, until=until))
+        grid = _GridReader(made.places, made.public_map, values[:, step], noise)
+        found.append(replace(_grid_layer(made, grid), since=since, until=until))
     return found
 
 
-def _layer(made: PrivateMap, places: Grid, values: Floats, noise: _Noise) -> Layer:
-    grid = _GridReader(places, made.public_map, values, noise)
-    measure = made.query.measure
+def published_layer(made: PublishedMap, *, name: str = "") -> Layer:
+    """Return the layer of a map that was published: its cells are as they came out, its answers are its own."""
+    layer = Layer(
+        cells=np.stack([*made.blocks.boxes, made.values, made.low, made.high], axis=1).astype(float),
+        least=made.threshold,
+        sure=made.shown,
+        count=lambda asked: _read_off(made, asked),
+        snap=lambda asked: _snapped(made, asked),
+        published=made,
+        **_told(made),
+    )
+    layer = replace(layer, name=name, since=made.query.since, until=made.query.until)
+    return replace(layer, from_afar=lambda side: _from_afar(layer, made, side))
+
+
+def _from_afar(layer: Layer, made: PublishedMap, side: int) -> Layer:
+    found = squares(made, side)
+    low = found.values - found.half_widths
+    ends = (low if made.signed else np.maximum(low, 0.0), found.values + found.half_widths)
+    cells = np.stack([*found.boxes, found.values, *ends], axis=1)
+    return replace(layer, cells=cells, sure=found.sure, least=found.least)
+
+
+def _told(made: PrivateMap) -> dict[str, Any]:
+    told = {"kind": made.kind, "owners": made.heard, "epsilon": made.epsilon, "protection": made.protection}
+    return told | {"at": made.asked_at, "measure": made.query.measure}
+
+
+def _grid_layer(made: PrivateMap, grid: _GridReader) -> Layer:
     adds_up = made.kind != "people"
     return Layer(
-        kind=made.kind,
         cells=grid.cells(),
-        least=noise.half_all,
-        owners=made.heard,
-        epsilon=made.epsilon,
-        protection=made.protection,
-        attribute=None if measure is None else measure.attribute,
+        least=grid.noise.half_all,
         count=grid.count if adds_up else None,
         snap=grid.snapped if adds_up else None,
+        **_told(made),
     )
+
+
+def _read_off(made: PublishedMap, asked: Range) -> FreeAnswer:
+    found = made.count(asked)
+    low, high = found.interval
+    whole = found.noise**2 + found.uneven**2
+    cut = found.uneven**2 / whole if whole else 0.0
+    return FreeAnswer(found.value or 0.0, low, high, cut, rough=ROUGH in found.notes)
+
+
+def _snapped(made: PublishedMap, asked: Range) -> dict[str, Any] | None:
+    """Return the whole cells of which a range covers at least half, as an area; None if there are none."""
+    try:
+        shape = made.snap(asked)
+    except InvalidQuery:
+        return None
+    box = shapely.box(*shape.shape.bounds)
+    if isinstance(asked, Rectangle) and math.isclose(shape.shape.area, box.area):
+        return said_range(Rectangle(*shape.shape.bounds))
+    return said_range(shape)
 
 
 @dataclass(frozen=True)
@@ -145,9 +252,8 @@ class _Noise:
     def of(cls, made: PrivateMap) -> _Noise:
         if made.method == "exact":
             return cls(0.0, 0.0, 0.0)
-        (part,) = KINDS[made.kind].parts
         unit = 1.0 if made.query.measure is None else float(made.query.measure.step)
-        law = NoiseSum(DiscreteLaplace(Fraction(made.scales[part])), made.noises * made.shape[2])
+        law = noise_in(made, made.shape[2])
         halves = [float(law.half_width(made.confidence ** (1 / many))) * unit for many in (1, made.shape[0])]
         return cls(law.standard_deviation * unit, *halves)
 
@@ -216,7 +322,12 @@ def read_layers(paths: Sequence[Any]) -> tuple[Layer, ...]:
     from fedgroup.maps.files import load_map
 
     found = [layer for path in paths for layer in layers_of(load_map(path))]
-    return tuple(sorted(found, key=lambda layer: (layer.since is not None, layer.since or 0)))
+    return tuple(sorted(found, key=lambda layer: in_time(layer.about)))
+
+
+def in_time(about: About) -> tuple[bool, int, int]:
+    """Return what layers are sorted by: all times first, then the earliest window, then the shortest."""
+    return about.since is not None, about.since or 0, about.until or 0
 
 
 def _iso(microseconds: int | None) -> str | None:

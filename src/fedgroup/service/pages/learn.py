@@ -14,14 +14,13 @@ from starlette.responses import HTMLResponse
 
 from fedgroup.questions.methods import METHODS, PRIVATE
 from fedgroup.service.pages.ask import EPSILON
-from fedgroup.service.pages.asking import read_question
 from fedgroup.service.pages.choosing import expectation_told, expectations, smallest
 from fedgroup.service.pages.drawings import bars
 from fedgroup.service.pages.example_cards import example_cards
 from fedgroup.service.pages.frame import framed
 from fedgroup.service.pages.map import first_area
 from fedgroup.service.pages.plain import plain_page
-from fedgroup.service.pages.visits import Visit
+from fedgroup.service.pages.visits import Visit, read_question
 from fedgroup.service.pages.words import sentence
 from fedgroup.storage.provider_state import User
 

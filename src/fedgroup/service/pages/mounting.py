@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI
 from starlette.responses import RedirectResponse
 
-from fedgroup.errors import InvalidInput
+from fedgroup.errors import InvalidInput, InvalidQuery
+from fedgroup.questions.said import said_places
 from fedgroup.service.pages import assets
 from fedgroup.service.pages.examples import ExampleCity, ExampleRuns
 from fedgroup.service.pages.layers import Layer, read_layers
 from fedgroup.service.pages.sessions import HOURS, Sessions, random_name
+from fedgroup.space.places import Districts
+from fedgroup.space.shapes import as_districts
 from fedgroup.storage.page_sessions import SessionStore
 
 if TYPE_CHECKING:
@@ -34,7 +37,8 @@ _TILES = r"https?://[A-Za-z0-9.{}-]+(:[0-9]+)?/[^\s;,'\"]*\{z\}[^\s;,'\"]*"
 class PageSettings:
     """What an operator decides about the pages: what the map shows below areas, how long sessions last.
 
-    `examples` is an invented city for visitors to run methods on; `layers` tells which maps are published.
+    `examples` is an invented city for visitors to run methods on; `layers` tells which maps are shown besides those
+    that live owners published. `districts` are areas to choose by their names.
     `sessions` is the file that who is signed in is kept in over a restart; without one, sessions end with the process.
     """
 
@@ -46,6 +50,7 @@ class PageSettings:
     examples: ExampleCity | None = None
     layers: Callable[[], Sequence[Layer]] = tuple
     sessions: Path | None = None
+    districts: Districts | None = None
 
 
 def page_settings(
@@ -63,7 +68,17 @@ def page_settings(
         raise InvalidInput("tiles are for federations in degrees (lonlat = true); draw outlines on this one")
     drawn = None if said is None else read_outlines(Path(said))
     layers = _published(config)
-    return PageSettings(drawn, tiles, config.page.credit, examples=examples, layers=lambda: layers)
+    districts = _districts(config)
+    return PageSettings(drawn, tiles, config.page.credit, examples=examples, layers=lambda: layers, districts=districts)
+
+
+def _districts(config: ProviderConfig) -> Districts | None:
+    if config.page.districts is None:
+        return None
+    try:
+        return as_districts(read_outlines(Path(config.page.districts)), config.federation.public_map)
+    except InvalidQuery as error:
+        raise InvalidInput(f"{config.page.districts} has no districts for the page: {error}") from None
 
 
 def _published(config: ProviderConfig) -> tuple[Layer, ...]:
@@ -103,17 +118,26 @@ def require_pages() -> None:
 def add_pages(app: FastAPI, settings: PageSettings) -> Sessions:
     """Serve the pages of an application's federation under `MOUNT`, and return who is signed in."""
     require_pages()
+    from fedgroup.service.pages.published_layers import Layers
     from fedgroup.service.pages.visits import Base, Door
 
     store = None if settings.sessions is None else SessionStore(settings.sessions, secret=random_name())
     sessions = Sessions(hours=settings.hours, store=store)
     examples = None if settings.examples is None else ExampleRuns(settings.examples)
-    base = Base(settings.outlines, settings.tiles, settings.credit)
-    door = Door(app.state.service, sessions, base, examples, settings.layers)
+    base = Base(settings.outlines, settings.tiles, settings.credit, _said(settings.districts))
+    door = Door(app.state.service, sessions, Layers(app.state.service, settings.layers), base, examples)
     _add_federation_pages(door)
     secret = None if store is None else store.secret
     mount(app, f"{door.service.provider.settings.federation} - fedgroup", settings, secret=secret)
     return sessions
+
+
+def _said(districts: Districts | None) -> Mapping[str, Any] | None:
+    """Return districts as a page is given them: spelled as in a question, so that an answer is known by its area."""
+    if districts is None:
+        return None
+    found: Mapping[str, Any] = said_places(districts)["districts"]
+    return found
 
 
 def mount(app: FastAPI, title: str, settings: PageSettings, *, secret: str | None = None) -> None:

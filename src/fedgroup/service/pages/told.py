@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from fedgroup.questions.answers import PrivateAnswer
 from fedgroup.questions.kinds import KINDS
 from fedgroup.service.pages.words import counted, number
 from fedgroup.service.replies import AnswerShown
@@ -66,14 +67,19 @@ def in_short(answer: AnswerShown, request: Mapping[str, Any]) -> str:
     """Return value and interval as they fit on the map."""
     if answer.value is None:
         return _NO_VALUE
-    low, high = answer.interval
-    shown = number(possible(answer.value, request))
-    if math.isclose(high - answer.value, answer.value - low, rel_tol=_SYMMETRIC):
+    return with_interval(answer, request)
+
+
+def with_interval(answer: PrivateAnswer, request: Mapping[str, Any]) -> str:
+    """Return a value with its interval: as one number where both halves are alike."""
+    value, (low, high) = answer.value or 0.0, answer.interval
+    shown = number(possible(value, request))
+    if math.isclose(high - value, value - low, rel_tol=_SYMMETRIC):
         return f"{shown} ± {number((high - low) / 2)}"
     return f"{shown}, from {number(low)} to {number(high)}"
 
 
-def interval_text(answer: AnswerShown) -> str:
+def interval_text(answer: PrivateAnswer) -> str:
     """Return where the truth is."""
     if answer.value is None:
         return "too few records"

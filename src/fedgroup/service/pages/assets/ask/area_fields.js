@@ -1,4 +1,5 @@
 // The area of a card in numbers: for keyboards, screen readers, and whoever knows the place exactly.
+import { districtName } from "./districts.js";
 import { el, field, show } from "./elements.js";
 import { areaText, polygonOf } from "./state.js";
 import { plain } from "./words.js";
@@ -46,7 +47,7 @@ export class AreaFields {
   write(area) {
     if (!area || areaText(area) === this.said) return;
     this.said = areaText(area);
-    this.take(Object.keys(area)[0]);
+    this.take(districtName(area) ? "district" : Object.keys(area)[0]); // a district has a name, and needs no numbers
     if (area.circle) {
       for (const name of ["x", "y", "radius"]) this.fields[name].input.value = plain(area.circle[name]);
       this.slider.value = area.circle.radius;

@@ -2,6 +2,7 @@
 // Leaflet comes from NiceGUI's wheel; nothing is loaded from elsewhere.
 import { leaflet as L } from "../../../_leaflet/index.js";
 import { drawNames, readBase } from "./base.js";
+import { districtAt } from "./districts.js";
 
 const LINES = 10;
 const STEPS = { ArrowLeft: [-60, 0], ArrowRight: [60, 0], ArrowUp: [0, -60], ArrowDown: [0, 60] };
@@ -108,10 +109,21 @@ export class AreaMap {
     }
   }
 
+  showDistricts(found) {
+    this.borders = L.geoJSON(found, { style: { className: "fg-district", interactive: false }, interactive: false, pane: "below" });
+  }
+
+  // Show where districts end while somebody chooses one.
+  outlineDistricts(visible) {
+    if (!this.borders) return;
+    if (visible) this.borders.addTo(this.map);
+    else this.borders.remove();
+  }
+
   fit() {
     const [west, south, east, north] = this.facts.domain;
     const small = this.element.clientWidth < 500;
-    const padding = { paddingTopLeft: small ? [34, 62] : [48, 18], paddingBottomRight: [18, 26] };
+    const padding = { paddingTopLeft: small ? [34, 62] : [48, 50], paddingBottomRight: [18, 26] };
     this.map.fitBounds([[south, west], [north, east]], { ...padding, animate: false });
   }
 
@@ -189,6 +201,7 @@ export class AreaMap {
           east: round(Math.max(a.lng, b.lng)), north: round(Math.max(a.lat, b.lat)),
         },
       }),
+      district: (place) => districtAt(place.lng, place.lat),
       polygon: (corners) => {
         const ring = corners.map((corner) => [round(corner.lng), round(corner.lat)]);
         return { polygon: { type: "Polygon", coordinates: [[...ring, ring[0]]] } };

@@ -49,7 +49,8 @@ export class Card {
   }
 
   free(found) {
-    const why = found.cut > 0.5 ? "read off the published map; most of the ± is from cells that its border cuts" : "read off the published map";
+    const cut = found.rough ? "small against the cells it cuts, so the ± is rough" : "most of the ± is from cells that its border cuts";
+    const why = found.cut > 0.5 ? `read off the published map; ${cut}` : "read off the published map";
     this.told.replaceChildren(
       el("p", { class: "fg-value fg-free" }, el("strong", {}, `about ${found.shown}`), el("span", { class: "fg-interval" }, found.between)),
       this.bar, el("p", { class: "fg-small" }, why));
@@ -66,7 +67,8 @@ export class Card {
     const facts = { owners: found.heard, cost: found.cost, method: `${found.method}, ${found.noises}`, time: found.took };
     const rows = Object.entries(facts).map(([name, fact]) => el("div", {}, el("dt", {}, name), el("dd", {}, fact)));
     const notes = found.notes.map((note) => el("li", {}, note));
-    this.told.replaceChildren(value, this.bar, el("p", { class: "fg-small fg-asked" }, askedText(found)), el("dl", {}, ...rows),
+    const joined = found.joined ? [el("p", { class: "fg-small fg-joined" }, found.joined)] : [];
+    this.told.replaceChildren(value, this.bar, ...joined, el("p", { class: "fg-small fg-asked" }, askedText(found)), el("dl", {}, ...rows),
       el("details", { class: "fg-small" }, el("summary", {}, "Who is trusted, and what to know"), el("ul", {}, ...notes)));
     this.mark(`asked ${when}`);
   }

@@ -1,15 +1,19 @@
-// Whether two areas can be told apart. Both intervals hold at once in 90 % of such pairs, whatever joins them.
+// Whether two areas can be told apart: as the published map compares them, for noise that both share cancels; or, without
+// one, by their intervals, which both hold at once in 90 % of such pairs, whatever joins them.
 import { number } from "./words.js";
 
 const MANY = 3;
 
-export function compared(a, b) {
+export function compared(a, b, onMap = null) {
   if (!a || !b) return "";
-  const [difference, unsure] = [a.value - b.value, (a.high - a.low) / 2 + (b.high - b.low) / 2];
-  if (Math.abs(difference) <= unsure) return `A and B cannot be told apart: they differ by about ${number(Math.round(Math.abs(difference)))}, and that is less than both uncertainties together.`;
-  const sure = "the difference is larger than both uncertainties together";
+  const known = onMap?.difference != null;
+  const difference = known ? onMap.difference : a.value - b.value;
+  const unsure = known ? Math.max(onMap.high - difference, difference - onMap.low) : (a.high - a.low) / 2 + (b.high - b.low) / 2;
+  const [size, reach] = [Math.abs(difference), unsure].map((each) => number(Math.round(each)));
+  if (Math.abs(difference) <= unsure) return `A and B cannot be told apart: they differ by about ${size} ± ${reach}.`;
+  const sure = `they differ by about ${size} ± ${reach}`;
   if (b.value > 0 && a.value / b.value >= MANY) return `A has about ${number(Math.round(a.value / b.value))} times as many as B: ${sure}.`;
   const share = b.value > 0 ? Math.round((100 * Math.abs(difference)) / b.value) : null;
-  const words = share === null ? `${number(Math.round(Math.abs(difference)))}` : `${share} %`;
+  const words = share === null ? size : `${share} %`;
   return `A has ${words} ${difference < 0 ? "fewer" : "more"} than B: ${sure}.`;
 }

@@ -2,6 +2,7 @@
 // trembles; two fingers zoom and never draw; a second tap on the last corner, or one on the first, closes a polygon.
 const TREMBLE = { mouse: 6, pen: 10, touch: 14 };
 const NEAR = 10;
+const PANNING = ["polygon", "district"]; // tools that take places: whoever drags moves the map
 
 export class Drawing {
   // `shape` makes areas of places, `show` shows a draft and its corners, `tell` is told what was drawn, `hint` is told
@@ -61,7 +62,7 @@ export class Drawing {
     if (e.pointerId !== this.start.id) return;
     const far = Math.hypot(e.clientX - this.start.x, e.clientY - this.start.y) > (TREMBLE[e.pointerType] ?? TREMBLE.mouse);
     this.start.dragged = this.start.dragged || far;
-    if (this.start.dragged && this.tool === "polygon") {
+    if (this.start.dragged && PANNING.includes(this.tool)) {
       this.map.panBy([this.start.last.clientX - e.clientX, this.start.last.clientY - e.clientY], { animate: false });
     } else if (this.start.dragged) {
       this.show(this.pulled(this.map.mouseEventToLatLng(e)), []);
@@ -76,7 +77,7 @@ export class Drawing {
     if (!start || pinched || e.pointerId !== start.id) return;
     this.start = null;
     if (!start.dragged) this.tap(start.at);
-    else if (this.tool !== "polygon") this.say(this.pulled(this.map.mouseEventToLatLng(e), start.at));
+    else if (!PANNING.includes(this.tool)) this.say(this.pulled(this.map.mouseEventToLatLng(e), start.at));
   }
 
   lose(e) {
@@ -90,6 +91,7 @@ export class Drawing {
 
   tap(place) {
     if (this.tool === "circle") return this.say(this.shape.circle(place, this.radius()));
+    if (this.tool === "district") return this.say(this.shape.district(place));
     if (this.tool === "rectangle" && this.corners.length) {
       return this.isNear(place, this.corners[0]) ? undefined : this.say(this.shape.rectangle(this.corners[0], place));
     }

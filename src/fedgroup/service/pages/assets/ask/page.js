@@ -4,18 +4,21 @@ import { AreaMap } from "./area_map.js";
 import { call, newKey } from "./calls.js";
 import { Card } from "./card.js";
 import { compared } from "./comparing.js";
+import { districtName, learnDistricts } from "./districts.js";
 import { Drawing } from "./drawing.js";
 import { button, el, say, show } from "./elements.js";
 import { Form } from "./form.js";
 import { Heat } from "./heat.js";
 import { placeSearch } from "./search.js";
-import { SLOTS, State, sameArea } from "./state.js";
+import { SLOTS, State, instantOf, sameArea, sameTime } from "./state.js";
+import { TimeStrip } from "./strip.js";
 import { Toolbar } from "./tools.js";
-import { middleOf, titleOf, windowText } from "./words.js";
+import { middleOf, titleOf, whoseText } from "./words.js";
 
 const REST_MS = 120; // expectations are told when fields rest for so long
 const PENDING = "fedgroup-asking";
 const DASHED = 4;
+const LOOK_MS = 20_000; // how often an open page looks for new maps
 const find = (selector) => document.querySelector(selector);
 
 export class Page {
@@ -38,6 +41,7 @@ export class Page {
     });
     this.toolbar = new Toolbar(find(".fg-tools"), find(".fg-hint"), {
       take: (tool) => this.state.set({ tool }), close: () => this.drawing.close(), undo: () => this.drawing.undo(),
+      districts: facts.districts,
     });
     this.furnish();
     this.drawing.take(this.state.tool);
@@ -65,7 +69,11 @@ export class Page {
       this.map.goTo(place, this.radius());
       this.state.setArea(this.state.active, this.map.shape.circle({ lng: place[0], lat: place[1] }, this.radius()));
     };
-    find("#search").append(placeSearch(facts, { names: () => this.map.names, go, tell: (text) => this.notice(text) }));
+    const take = (area) => {
+      this.map.goTo(middleOf(area), this.radius());
+      this.state.setArea(this.state.active, area);
+    };
+    find("#search").append(placeSearch(facts, { names: () => this.map.names, go, take, tell: (text) => this.notice(text) }));
     find("#downloads").append(...facts.formats.map((kind) => el("a", { href: `history.${kind}`, download: true }, FORMATS[kind])));
     find("#compare").addEventListener("click", () => {
       this.state.set({ comparing: true, active: "B" });
@@ -74,10 +82,18 @@ export class Page {
     });
     find("#share").addEventListener("click", () => this.share());
     if (facts.outlines) call("base").then((found) => this.map.showBase(found)).then(() => this.changed(["areas", "names"]));
+    if (facts.districts) call("districts").then((found) => this.meetDistricts(found));
     find(".fg-budget").prepend(this.expectation);
-    this.strip();
-    this.showLayer();
-    if (!facts.layers.length) this.notice(facts.operator ? PUBLISH : DIRECTLY);
+    this.strip = new TimeStrip(find(".fg-strip"), (layer) => this.state.set({ layer }));
+    this.watchMaps();
+  }
+
+  // Districts are known: an address may name one.
+  meetDistricts(found) {
+    learnDistricts(found);
+    this.map.showDistricts(found);
+    this.state.readAddress();
+    this.changed(["areas", "tool"]);
   }
 
   // Read the address, and what was answered before: on a new page, after a reload, on the way back.
@@ -85,7 +101,7 @@ export class Page {
     this.state.readAddress();
     this.state.comparing = Boolean(this.state.areas.B);
     this.form.write();
-    this.changed(["areas", "tool", "kind", "layer"]);
+    this.changed(["areas", "tool", "kind", "layers"]);
     find(".fg-map").dataset.ready = "yes";
     await this.remember();
     this.resume();
@@ -101,8 +117,9 @@ export class Page {
   changed(names) {
     const { state } = this;
     if (names.includes("tool") && this.drawing.tool !== state.tool) this.drawing.take(state.tool);
-    if (names.includes("layer")) this.showLayer();
-    if (["areas", "layer", "kind", "since", "until", "attribute"].some((name) => names.includes(name))) this.readOff();
+    if (names.includes("tool")) this.map.outlineDistricts(state.tool === "district");
+    if (["layers", "layer", "kind", "attribute"].some((name) => names.includes(name))) this.showMap();
+    if (["areas", "layers", "layer", "kind", "since", "until", "attribute", "clip"].some((name) => names.includes(name))) this.readOff();
     if (names.some((name) => EXPECTING.includes(name))) this.expectSoon();
     this.refresh();
   }
@@ -122,9 +139,38 @@ export class Page {
     const most = Math.max(a?.high ?? 0, b?.high ?? 0, 1);
     this.cards.A.chart(a, most);
     this.cards.B.chart(b, most);
-    const told = state.comparing ? compared(a, b) : "";
+    this.compareOnMap();
+    this.tellDifference();
+  }
+
+  // Tell whether two areas differ: as the published map compares them, with what was paid; or by their intervals.
+  tellDifference() {
+    const [a, b] = SLOTS.map((slot) => this.known(slot));
+    const onMap = this.difference?.asked === this.differing() ? this.difference : null;
+    const told = this.state.comparing && !onMap?.waiting ? compared(a, b, onMap) : "";
     say(find("#difference"), told);
     show(find("#difference"), Boolean(told));
+  }
+
+  // Whether the map that is shown compares areas by itself.
+  get compares() {
+    const { facts } = this.heat;
+    return facts?.name === this.state.map?.name && facts?.compares;
+  }
+
+  differing() {
+    const sides = SLOTS.map((slot) => ({ ...this.state.areas[slot], answer: this.answerOf(slot)?.id }));
+    return JSON.stringify({ layer: this.state.map?.name, one: sides[0], other: sides[1] });
+  }
+
+  async compareOnMap() {
+    const { state } = this;
+    const body = this.differing();
+    if (!state.comparing || !state.mapFits || !this.compares || !state.areas.A || !state.areas.B || this.difference?.asked === body) return;
+    this.difference = { asked: body, waiting: true };
+    const found = await call("compare", { body: JSON.parse(body) }).catch(() => ({})); // intervals tell it, if less well
+    if (this.difference.asked === body) this.difference = { ...found, asked: body };
+    this.tellDifference();
   }
 
   refreshCard(slot) {
@@ -132,7 +178,7 @@ export class Page {
     const card = this.cards[slot];
     const area = state.areas[slot];
     card.fields.write(area);
-    say(card.title, area ? `${slot} · ${titleOf(area, this.near(area))}` : `${slot} · ${state.active === slot ? "draw an area" : "no area"}`);
+    say(card.title, area ? `${slot} · ${this.called(area)}` : `${slot} · ${state.active === slot ? "draw an area" : "no area"}`);
     card.element.classList.toggle("fg-active", state.active === slot);
     show(card.more, state.comparing);
     card.select.setAttribute("aria-pressed", String(state.active === slot));
@@ -155,9 +201,12 @@ export class Page {
     const method = this.method();
     const half = this.expected?.methods[method]?.half;
     const free = this.answerOf(slot) ? null : this.free[slot];
-    const sharper = free && half != null && (free.high - free.low) / 2 <= half;
-    const verb = free && !sharper ? "Sharpen to" : "Ask for";
-    const text = half == null ? "Ask for an answer" : `${verb} ± ${this.expected.methods[method].halves.replace("± ", "")}`;
+    const { sharper, sharper_told: both, halves } = this.expected?.methods[method] ?? {};
+    const joined = free && state.mapFits && sharper != null && slot === this.expected.slot;
+    const reach = joined ? sharper : half;
+    const enough = free && reach != null && (free.high - free.low) / 2 <= reach;
+    const verb = free && !enough ? "Sharpen to" : "Ask for";
+    const text = half == null ? "Ask for an answer" : `${verb} ± ${joined ? both : halves.replace("± ", "")}`;
     const left = Math.floor(this.budget.left / state.epsilon + 1e-9);
     const told = (words) => this.cards[slot].order(text, { off: true, why: words });
     if (this.asking[slot]) return told("");
@@ -165,7 +214,8 @@ export class Page {
     if (this.form.lacks) return told(this.form.lacks);
     if (left < 1) return told(`Your allowance is spent: epsilon ${+this.budget.left.toPrecision(6)} is left, and this costs ${state.epsilon}. Whoever runs the federation can raise it.`);
     const uses = `uses 1 of your ${left} questions left (epsilon ${state.epsilon})`;
-    return this.cards[slot].order(text, { why: sharper ? `${uses}; the map tells more than this price buys` : uses });
+    const why = joined ? `${uses}; the answer and the map together` : uses;
+    return this.cards[slot].order(text, { why: enough ? `${uses}; the map tells more than this price buys` : why });
   }
 
   refreshMap() {
@@ -197,6 +247,10 @@ export class Page {
     Object.assign(this.meter, { max: this.budget.allowance || 1, low: this.budget.allowance / 5, value: this.budget.left });
   }
 
+  called(area) {
+    return districtName(area) ?? titleOf(area, this.near(area));
+  }
+
   near(area) {
     const reach = area.circle ? area.circle.radius : Infinity;
     return this.map.names.length ? this.map.nameAt(middleOf(area), Math.max(reach, 3000)) : null;
@@ -225,19 +279,17 @@ export class Page {
 
   // Read the areas off the published map, for nothing.
   readOff() {
-    const layer = this.facts.layers[this.state.layer];
-    const { since, until } = this.state.window;
-    const fits = layer?.asks && layer.kind === this.state.kind && sameTime(since, layer.since) && sameTime(until, layer.until);
+    const { map, mapFits } = this.state;
     for (const slot of SLOTS) {
       const area = this.state.areas[slot];
-      const asked = JSON.stringify([layer?.number, area]);
-      if (fits && area && this.free[slot]?.asked === asked) continue;
+      const asked = JSON.stringify([map?.name, area]);
+      if (mapFits && area && this.free[slot]?.asked === asked) continue;
       delete this.free[slot];
       this.reading?.[slot]?.abort();
-      if (!fits || !area) continue;
+      if (!mapFits || !area) continue;
       const reading = new AbortController();
       this.reading = { ...this.reading, [slot]: reading };
-      call("free", { body: { layer: layer.number, ...area }, signal: reading.signal })
+      call("free", { body: { layer: map.name, ...area }, signal: reading.signal })
         .then((found) => { this.free[slot] = { ...found, asked }; this.refresh(); })
         .catch(() => {}); // what cannot be read off can still be asked
     }
@@ -263,7 +315,7 @@ export class Page {
   async put(slot, question, key) {
     const area = this.state.areas[slot];
     this.unheard = { ...this.unheard, [slot]: null };
-    this.asking[slot] = { words: titleOf(areaIn(question), this.near(areaIn(question))) };
+    this.asking[slot] = { words: this.called(areaIn(question)) };
     delete this.failed[slot];
     sessionStorage.setItem(PENDING, JSON.stringify({ slot, question, key }));
     this.refresh();
@@ -309,7 +361,9 @@ export class Page {
     const rows = this.answers.map((each) => {
       const showIt = button("show", () => this.showAnswer(each), "fg-textual");
       showIt.setAttribute("aria-label", `Show: ${askedText(each)}`);
-      return el("li", {}, el("span", { class: "fg-was" }, askedText(each)), el("strong", {}, each.short ?? each.state),
+      const name = districtName(each.area);
+      const was = name ? askedText({ ...each, question: `${each.request.kind} in ${name}` }) : askedText(each);
+      return el("li", {}, el("span", { class: "fg-was" }, was), el("strong", {}, each.short ?? each.state),
         el("span", { class: "fg-small" }, `${localTime(each.at)}, ${each.method}, ${each.cost}`), ...(each.short ? [showIt] : []));
     });
     find("#answers").replaceChildren(...(rows.length ? rows : [el("li", { class: "fg-small" }, "None yet.")]));
@@ -342,7 +396,7 @@ export class Page {
     if (!question) return this.tellExpected();
     this.wishing = new AbortController();
     try {
-      this.expected = await call("expect", { body: question, signal: this.wishing.signal });
+      this.expected = { ...(await call("expect", { body: question, signal: this.wishing.signal })), slot };
       this.budget = this.expected.budget;
       this.tellExpected(this.expected.fault);
     } catch (fault) {
@@ -361,32 +415,43 @@ export class Page {
 
   // --- the published map ---
 
-  async showLayer() {
-    const facts = this.facts.layers[this.state.layer];
+  // Maps are published while a page is open: it asks for the list now and then, and when somebody comes back to it.
+  watchMaps() {
+    const look = () => document.visibilityState === "visible" && this.lookForMaps();
+    document.addEventListener("visibilitychange", look);
+    setInterval(look, LOOK_MS);
+    this.map.map.on("zoomend resize", () => this.state.map && this.showMap());
+  }
+
+  async lookForMaps() {
+    try {
+      const { layers } = await call("layers");
+      if (JSON.stringify(layers) !== JSON.stringify(this.state.layers)) this.state.set({ layers });
+    } catch {
+      // the next time may do
+    }
+  }
+
+  async showMap() {
+    const { map, maps } = this.state;
+    this.strip.show(maps, map);
+    if (!map) {
+      this.tellWhose(null);
+      return this.notice(this.facts.operator ? PUBLISH : DIRECTLY);
+    }
+    if ([PUBLISH, DIRECTLY].includes(find("#notice").textContent)) this.notice("");
+    const { side } = this.heat;
+    const shown = this.heat.facts;
+    if (shown?.name === map.name && (!shown.from_afar || this.heat.shown === side)) return this.tellWhose(shown);
+    const { facts, cells } = await this.heat.cellsOf(map.name, side);
+    if (this.state.map?.name !== map.name || this.heat.side !== side) return undefined;
+    this.heat.showLayer(facts, cells, side);
     this.tellWhose(facts);
-    if (!facts || this.heat.facts === facts) return;
-    const { cells } = await call(`layers/${facts.number}`);
-    this.heat.showLayer(facts, cells);
+    return this.refresh();
   }
 
   tellWhose(layer) {
-    const owners = layer?.owners ?? this.facts.owners;
-    const whose = `${owners} ${owners === 1 ? "owner" : "owners"}`;
-    say(find("#sentence"), layer
-      ? `Private counts of ${whose}' records, ${windowText(layer.since, layer.until)}; records never leave them`
-      : `${whose} keep records of this place; records never leave them`);
-  }
-
-  strip() {
-    const { layers } = this.facts;
-    if (layers.length < 2) return;
-    const label = el("output", { class: "fg-small" });
-    const slider = el("input", { type: "range", "aria-label": "time", min: 0, max: layers.length - 1, step: 1, value: this.state.layer });
-    const tell = () => say(label, windowText(layers[slider.value].since, layers[slider.value].until));
-    slider.addEventListener("input", () => { tell(); this.state.set({ layer: Number(slider.value) }); });
-    tell();
-    find(".fg-strip").append(label, slider);
-    show(find(".fg-strip"), true);
+    say(find("#sentence"), whoseText(layer, layer?.owners ?? this.facts.owners));
   }
 
   // --- odds and ends ---
@@ -410,10 +475,8 @@ const FORMATS = { geojson: "GeoJSON", csv: "CSV", gpkg: "GeoPackage" };
 const EXPECTING = ["areas", "kind", "epsilon", "attribute", "clip", "since", "until", "method", "trusts"];
 const DIRECTLY = "No private map is published yet. Draw an area and ask the owners directly.";
 const PUBLISH =
-  "No private map is published yet. Ask for one with \"fedgroup ask map --grid 64x64 --epsilon 1 --out map.parquet\", and name it " +
-  "in the provider's file: [page] maps = [\"map.parquet\"]. Or draw an area and ask the owners directly.";
+  "No private map is published yet. \"fedgroup ask publish --epsilon 1\" publishes one: every owner is charged once, and everybody reads " +
+  "it here for nothing. Or draw an area and ask the owners directly.";
 
 const seeMap = () => find(".fg-place").scrollIntoView({ block: "nearest" }); // on a phone it may be far above
 const areaIn = (question) => Object.fromEntries(["circle", "rectangle", "polygon"].filter((name) => question[name]).map((name) => [name, question[name]]));
-const instantOf = (time) => (time == null ? null : typeof time === "number" ? new Date(time * 1000).toISOString() : time);
-const sameTime = (one, other) => (one == null || other == null ? (one ?? null) === (other ?? null) : new Date(instantOf(one)).getTime() === new Date(other).getTime());

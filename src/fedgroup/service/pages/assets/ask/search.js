@@ -1,7 +1,8 @@
 // Finding a place by its name on the base map, or by its numbers.
+import { districtCalled, districtNames } from "./districts.js";
 import { el, field } from "./elements.js";
 
-export function placeSearch(facts, { names, go, tell }) {
+export function placeSearch(facts, { names, go, take, tell }) {
   const list = el("datalist", { id: "places" });
   const [west, south, east, north] = facts.domain;
   const middle = [(west + east) / 2, (south + north) / 2].map((each) => +each.toFixed(facts.lonlat ? 2 : 0));
@@ -10,15 +11,25 @@ export function placeSearch(facts, { names, go, tell }) {
   const form = el("form", { class: "fg-search", role: "search" }, box, list, el("button", { class: "fg-hidden" }, "Go there"));
   form.addEventListener("submit", (e) => {
     e.preventDefault();
+    const district = districtLike(input.value);
     const found = placeOf(input.value, facts, names());
-    if (found) go(found);
+    if (district) take(district);
+    else if (found) go(found);
     else if (input.value.trim()) tell(`There is no place "${input.value.trim()}" on this map.`);
   });
   input.addEventListener("focus", () => {
-    if (!list.children.length) list.append(...names().map(({ name }) => el("option", { value: name })));
+    if (!list.children.length) list.append(...[...districtNames(), ...names().map(({ name }) => name)].map((value) => el("option", { value })));
   });
   return form;
 }
+
+// The district of that name, however it is spelled, or null.
+function districtLike(text) {
+  const name = districtNames().find((each) => plain(each) === plain(text.trim()));
+  return name === undefined ? null : districtCalled(name);
+}
+
+const plain = (name) => name.toLowerCase().normalize("NFD").replace(/\p{M}/gu, "");
 
 // The place that a text names: two numbers inside the domain, or the largest place whose name begins so, or holds it.
 export function placeOf(text, facts, names) {
@@ -30,7 +41,6 @@ export function placeOf(text, facts, names) {
     const [west, south, east, north] = facts.domain;
     return x >= west && x < east && y >= south && y < north ? [x, y] : null;
   }
-  const plain = (name) => name.toLowerCase().normalize("NFD").replace(/\p{M}/gu, "");
   const matches = (test) => names.find(({ name }) => test(plain(name)));
   const wishedPlain = plain(wished);
   const found = matches((name) => name === wishedPlain) ?? matches((name) => name.startsWith(wishedPlain)) ?? matches((name) => name.includes(wishedPlain));

@@ -1,5 +1,6 @@
 // What somebody chose on this page. It lives here and in the page's address, and nowhere else: what is asked is what
 // is here at that moment, and a reload, a link or the way back finds it again.
+import { districtCalled, districtName } from "./districts.js";
 import { plain } from "./words.js";
 
 export const SLOTS = ["A", "B"];
@@ -13,7 +14,8 @@ export class State extends EventTarget {
     this.shown = { A: null, B: null }; // ids of the answers that are shown
     this.active = "A";
     this.tool = "circle";
-    this.layer = facts.layers.length - 1;
+    this.layers = facts.layers;
+    this.layer = null; // the name of the published map that somebody chose; null: the newest
     this.kind = facts.kinds[0].name;
     this.epsilon = facts.epsilon;
     this.method = "auto";
@@ -48,10 +50,29 @@ export class State extends EventTarget {
     return asked;
   }
 
+  // The published maps of what is asked about, the earliest window first; all of them where there is none of that.
+  get maps() {
+    const kind = this.layers.filter((layer) => layer.kind === this.kind && (layer.attribute ?? this.attribute) === this.attribute);
+    return kind.length ? kind : this.layers;
+  }
+
+  // The published map that is shown.
+  get map() {
+    return this.maps.find((layer) => layer.name === this.layer) ?? this.maps.at(-1) ?? null;
+  }
+
+  // Whether the published map that is shown is of what is asked about.
+  get mapFits() {
+    const { map, window } = this;
+    const measured = this.facts.kinds.find((kind) => kind.name === this.kind)?.measured;
+    return Boolean(map?.asks) && map.kind === this.kind && (!measured || (map.attribute === this.attribute && map.clip === this.clip))
+      && sameTime(window.since, map.since) && sameTime(window.until, map.until);
+  }
+
   // The time that is asked about: what was typed, or that of the published map, or all times.
   get window() {
     const { since, until } = this;
-    return since === null && until === null ? { since: null, until: null, ...windowOf(this.facts.layers[this.layer]) } : { since, until };
+    return since === null && until === null ? { since: null, until: null, ...windowOf(this.map) } : { since, until };
   }
 
   // --- the address ---
@@ -67,7 +88,7 @@ export class State extends EventTarget {
     if (this.method !== "auto") said.set("method", this.method);
     if (this.trusts) said.set("trusts", "yes");
     if (this.tool !== "circle") said.set("tool", this.tool);
-    if (this.layer !== this.facts.layers.length - 1) said.set("layer", this.layer);
+    if (this.layer !== null && this.map?.name === this.layer) said.set("layer", this.layer);
     for (const name of ["attribute", "clip", "since", "until"]) if (this[name]) said.set(name, this[name]);
     history.replaceState(null, "", `#${said}`);
   }
@@ -84,8 +105,8 @@ export class State extends EventTarget {
     if (Number(said.get("epsilon")) > 0) this.epsilon = Number(said.get("epsilon"));
     if (this.facts.methods.some((method) => method.name === said.get("method"))) this.method = said.get("method");
     this.trusts = said.get("trusts") === "yes";
-    if (["circle", "rectangle", "polygon", "move"].includes(said.get("tool"))) this.tool = said.get("tool");
-    if (this.facts.layers[said.get("layer")]) this.layer = Number(said.get("layer"));
+    if (["circle", "rectangle", "polygon", "move", ...(this.facts.districts ? ["district"] : [])].includes(said.get("tool"))) this.tool = said.get("tool");
+    this.layer = said.get("layer");
     this.attribute = said.get("attribute");
     this.clip = Number(said.get("clip")) || null;
     for (const name of ["since", "until"]) this[name] = Number.isNaN(Date.parse(said.get(name))) ? null : said.get(name);
@@ -94,11 +115,15 @@ export class State extends EventTarget {
 
 const windowOf = (layer) => (layer ? { since: layer.since, until: layer.until } : {});
 
+export const instantOf = (time) => (time == null ? null : typeof time === "number" ? new Date(time * 1000).toISOString() : time);
+export const sameTime = (one, other) => (one == null || other == null ? (one ?? null) === (other ?? null) : new Date(instantOf(one)).getTime() === new Date(other).getTime());
+
 export const sameArea = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 export function areaText(area) {
   if (area.circle) return `circle:${[area.circle.x, area.circle.y, area.circle.radius].map(plain)}`;
   if (area.rectangle) return `rectangle:${SIDES.map((side) => plain(area.rectangle[side]))}`;
+  if (districtName(area)) return `district:${districtName(area)}`;
   const { type, coordinates } = area.polygon;
   if (type !== "Polygon" || coordinates.length > 1) return `geojson:${JSON.stringify(area.polygon)}`;
   return `polygon:${coordinates[0].slice(0, -1).map((corner) => corner.map(plain).join(",")).join(" ")}`;
@@ -107,6 +132,7 @@ export function areaText(area) {
 export function areaOf(text) {
   const [, name, rest] = /^(\w+):(.*)$/s.exec(text ?? "") ?? [];
   try {
+    if (name === "district") return districtCalled(rest);
     if (name === "geojson") return { polygon: JSON.parse(rest) };
     if (name === "polygon") return polygonOf(rest);
     const values = rest.split(",").map(Number);

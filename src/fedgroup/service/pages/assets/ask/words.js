@@ -45,3 +45,15 @@ export function windowText(since, until) {
   if (day(first) === day(last)) return day(first);
   return `${day(first, first.getFullYear() === last.getFullYear() ? {} : undefined)} to ${day(last)}`;
 }
+
+// Whose records of which time a published map is of; without one, who keeps records.
+export function whoseText(layer, owners) {
+  const whose = `${number(owners)} ${owners === 1 ? "owner" : "owners"}`;
+  if (!layer) return `${whose} keep records of this place; records never leave them`;
+  const what = {
+    people: `Private counts of ${whose}' people, each at its first place`,
+    sum: `Private sums of ${layer.attribute} over ${whose}' records`,
+    count: `Private counts of ${whose}' records`,
+  }[layer.kind];
+  return `${what}, ${windowText(layer.since, layer.until)}; records never leave them`;
+}

@@ -1,0 +1,89 @@
+"""The maps that live owners published, as layers of a page: the newest of every kind and window, as they come.
+
+Guarantee: nothing here spends or asks owners. What is listed and opened was published, and everybody may read it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fedgroup.maps.published import PublishedMap
+from fedgroup.questions.instants import as_instant
+from fedgroup.questions.query import Measure
+from fedgroup.service.accounts import Service
+from fedgroup.service.kept_maps import MOST_OPEN_BINS, Bounded
+from fedgroup.service.pages.layers import About, Layer, in_time, published_layer
+from fedgroup.service.problems import Problem
+from fedgroup.service.requests import MAP
+from fedgroup.storage.provider_state import Question, User
+
+MOST_LISTED = 100
+"""So many of the latest publications are looked through."""
+
+
+class Layers:
+    """What a page can show: maps of an operator's files, and what is published now, which goes before them."""
+
+    def __init__(self, service: Service, named: Callable[[], Sequence[Layer]] = tuple) -> None:
+        self._service = service
+        self._named = named
+        self._opened: Bounded[Layer] = Bounded(MOST_OPEN_BINS)
+
+    async def listed(self) -> list[About]:
+        """Return what can be shown now, the earliest window first; the newest of each kind and window."""
+        return sorted({about.subject: about for about in await self.every()}.values(), key=in_time)
+
+    async def every(self) -> list[About]:
+        """Return every map that can be read, also those that a newer one replaced, the newest last."""
+        found = await asyncio.to_thread(self._service.state.published, most=MOST_LISTED)
+        return [*(layer.about for layer in self._files()), *map(_about, reversed(found))]
+
+    async def layer(self, user: User, name: Any) -> Layer:
+        """Return a layer by its name; one that was replaced stays readable."""
+        for file in self._files():
+            if file.name == name:
+                return file
+        found = self._opened.get(name) if isinstance(name, str) else None
+        if found is not None:
+            return found
+        made = await self._service.maps.made(user, str(name))
+        if not isinstance(made, PublishedMap):
+            raise Problem("unknown-map", "no such map is published")
+        layer = await self._service.maps.looked(lambda: published_layer(made, name=str(name)))
+        return self._opened.put(name, layer, weight=made.bins)
+
+    async def from_afar(self, user: User, name: Any, side: int) -> Layer:
+        """Return a layer as squares of which so many lie along a side, where it can be seen so."""
+        layer = await self.layer(user, name)
+        if layer.from_afar is None:
+            return layer
+        found, seen = self._opened.get((name, side)), layer.from_afar
+        if found is None:
+            found = await self._service.maps.looked(lambda: replace(seen(side), from_afar=seen))
+            self._opened.put((name, side), found, weight=len(found.cells))
+        return found
+
+    def _files(self) -> list[Layer]:
+        return [replace(layer, name=layer.name or str(at)) for at, layer in enumerate(self._named())]
+
+
+def _about(question: Question) -> About:
+    """Return what a publication on record is of."""
+    said = question.request[MAP]
+    since, until = (None if said.get(name) is None else as_instant(said[name], name=name) for name in _WINDOW)
+    chosen = {name: said[name] for name in ("attribute", "clip", "signed", "resolution") if name in said}
+    return About(
+        kind=said.get("kind", "count"),
+        epsilon=float(said.get("epsilon", question.epsilon)),
+        name=question.id,
+        at=question.at,
+        since=since,
+        until=until,
+        measure=Measure(**chosen) if "attribute" in chosen else None,
+    )
+
+
+_WINDOW = ("since", "until")
