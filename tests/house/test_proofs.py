@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE, TESTS = ROOT / "src/fedgroup", ROOT / "tests"
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 IMPORT = re.compile(r"^ *(?:from|import) ([\w.]+)(?: as \w+)?(?: import (\([^)]*\)|.*))?$", flags=re.M)
+STARTED = re.compile(r"[\"/](\w+)\.py\"")
 ROW = re.compile(r"^\| `([\w/]+\.py)` \| (`.+`) \|$", flags=re.M)
 
 
@@ -103,7 +104,7 @@ def test_where_bugs_are_planted_one_of_the_tests_is_known_to_notice() -> None:
 
 @cache
 def reached(test: Path) -> set[Path]:
-    """All modules of the package that a test imports, itself or through others, and through the fixtures beside it."""
+    """All modules of the package that a test, its fixtures, or a program that they start import, or what these import."""
     waiting, known = [test, *(folder / "conftest.py" for folder in test.parents)], set[Path]()
     while waiting:
         path = waiting.pop()
@@ -115,8 +116,9 @@ def reached(test: Path) -> set[Path]:
 
 @cache
 def imported(path: Path) -> tuple[Path, ...]:
-    names: set[str] = set()
-    for module, some in IMPORT.findall(path.read_text(encoding="utf-8")):
+    text = path.read_text(encoding="utf-8")
+    names: set[str] = set(STARTED.findall(text)) if TESTS in path.parents else set()
+    for module, some in IMPORT.findall(text):
         names |= {module, *(f"{module}.{each}" for each in re.findall(r"\w+", some))}
     return tuple({place for name in names for place in places(name)} & files())
 
