@@ -104,7 +104,7 @@ def test_where_bugs_are_planted_one_of_the_tests_is_known_to_notice() -> None:
 
 @cache
 def reached(test: Path) -> set[Path]:
-    """All modules of the package that a test, its fixtures, or a program that they start import, or what these import."""
+    """All modules of the package that a test, its fixtures, or a program that they start import, one by one."""
     waiting, known = [test, *(folder / "conftest.py" for folder in test.parents)], set[Path]()
     while waiting:
         path = waiting.pop()

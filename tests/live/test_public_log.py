@@ -19,6 +19,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import LedgerUnavailable, TooFewHeard, WrongLog
 from fedgroup.identity import Identity, Trust
 from fedgroup.live.agreement import agreement
+from fedgroup.live.asking import NamedRound
 from fedgroup.live.config import OwnerConfig, read_config
 from fedgroup.live.ledgers import open_ledger, take_another_log
 from fedgroup.live.public_log import USUAL_LINKS, PublicLog
@@ -130,6 +131,38 @@ def test_a_spoilt_round_and_its_rerun_are_told_and_nothing_of_what_was_spoilt(
             assert (log.answered, log.unended) == (2, 0)
             agreed = agreement(log, found.owners["owner-0"].ledger.path)
             assert (agreed.charges, agreed.counted) == (3, 2)
+
+    asyncio.run(run())
+
+
+def test_a_round_that_is_asked_again_is_charged_once_and_is_of_one_question(
+    city: Callable[..., Any], signer: Identity
+) -> None:
+    async def keep(_fixed: Any) -> None:
+        """Nothing dies here."""
+
+    async def run() -> None:
+        async with city(signer=signer, owners=3) as found:
+            named = NamedRound(secrets.token_bytes(16), frozenset(), {}, keep)
+
+            async def ask(query: RangeQuery) -> None:
+                async with found.provider.question(query, method="dp") as asked:
+                    await asked.tallied(by="ann", quorum=None, may_rerun=lambda: False, named=named)
+
+            await ask(count())
+            await ask(count())
+            log = read(found)
+            assert (log.answered, log.unended, len(log.rounds)) == (2, 0, 1)
+            for owner in found.owners.values():
+                agreed = agreement(log, owner.ledger.path)
+                assert (agreed.charges, agreed.counted) == (1, 1)
+            one = found.owners["owner-0"].ledger
+            one.charge([Charge(ONE, "query", f"again, round {named.id[:4].hex()}, log entry 3")])
+            with pytest.raises(WrongLog, match="charged twice"):
+                agreement(log, one.path)
+            await ask(count(2))
+            with pytest.raises(WrongLog, match="not a new one"):
+                read(found)
 
     asyncio.run(run())
 
