@@ -74,7 +74,7 @@ class Heads:
         if logged is None:
             return self._known is None
         shown, head = _shown(asked, logged)
-        if not self._signed(head.number, head.head, head.signature):
+        if not self._signed_once(asked, head):
             return False
         if self._known is not None and not self._same(shown, head, logged):
             return False
@@ -93,6 +93,11 @@ class Heads:
             raise ProtocolViolation("a log's head is signed by the provider")
         self._known = _Known(shown.last + 1, shown.heads[-1:])
         self._book.note_head(Head(shown.last, shown.heads[-1], chain.signature))
+
+    def _signed_once(self, asked: Ask | Describe, head: Head) -> bool:
+        """Tell whether a question's head is signed; owners of one process share a question, and look once for a key."""
+        given = (self._key(), self._federation)
+        return remembered(asked, "signed", lambda: self._signed(head.number, head.head, head.signature), given=given)
 
     def _signed(self, number: int, head: bytes, signature: bytes) -> bool:
         key = self._key()
