@@ -24,7 +24,7 @@ def test_every_reply_to_invented_requests_is_one_that_is_documented(running: Cal
         document = schemathesis.openapi.from_url(f"{up.url}/openapi.json")
         document.validate()
         operations = [found.ok() for found in document.get_all_operations()]  # type: ignore[union-attr]
-        assert len(operations) == 27
+        assert len(operations) == 28
         for operation in operations:
             for headers in ({"Authorization": f"Bearer {up.here.tokens['op']}"}, {}):
                 try_out(operation, headers, examples=EXAMPLES if headers else 5)
