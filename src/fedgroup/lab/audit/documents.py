@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fedgroup.errors import InvalidInput
+from fedgroup.lab.audit.power import MOST
 
 DATA = Path("docs/data/audit.csv")
 PAGE = Path("docs/audit.md")
@@ -42,10 +44,16 @@ def table(rows: Sequence[Facts]) -> str:
     for kind in kinds:
         mine = [row for row in rows if (row["release"], row["how"], _price(row)) == kind]
         most = max(mine, key=lambda row: float(row["shown"]) / float(row["charged"]))
-        weakest = max(float(row["noticed_from"]) for row in mine)
-        shown = f"{float(most['shown']):.2f} | {float(most['charged']):.2f} | {weakest:.2f} x"
+        weakest = max(noticed_from(row) for row in mine)
+        noticed = f"{weakest:.2f} x" if math.isfinite(weakest) else f"above {MOST:g} x"
+        shown = f"{float(most['shown']):.2f} | {float(most['charged']):.2f} | {noticed}"
         lines.append(f"| {' | '.join(kind)} | {len(mine)} | {shown} |")
     return "\n".join(lines)
+
+
+def noticed_from(row: Facts) -> float:
+    """Return from which factor on too little noise would have been noticed; infinity beyond all factors looked for."""
+    return float(row["noticed_from"] or math.inf)
 
 
 def filled(text: str, rows: Sequence[Facts]) -> str:
