@@ -68,7 +68,7 @@ standing: build  ## a week of hourly maps by 50 live owners (OWNERS=, HOURS=, KI
 mutants: build services  ## bugs planted one by one; some test must notice each (ONLY="words of a name")
 	FEDGROUP_DATA="$(FEDGROUP_DATA)" $(BIN)/python tests/mutants/mutants_run.py $(if $(ONLY),--only "$(ONLY)")
 
-audit: build  ## attack every kind of release (about half an hour), and write docs/audit.md's report from it
+audit: build  ## attack every kind of release (half an hour of processor time), and write docs/audit.md's report from it
 	@mkdir -p build
 	$(BIN)/fedgroup audit --json > build/audit.json
 	$(BIN)/python -m fedgroup.lab.audit.documents build/audit.json
