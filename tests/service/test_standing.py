@@ -22,6 +22,8 @@ from fedgroup.live.provider import LiveProvider
 from fedgroup.owner.records import Records
 from fedgroup.privacy.windows import WindowBudget
 from fedgroup.service.app import create_app
+from fedgroup.service.pages.published_layers import Layers
+from fedgroup.service.problems import Problem
 from fedgroup.service.standing import StandingMap, StandingMaps
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.storage.standing_book import StandingBook
@@ -172,6 +174,27 @@ def test_an_owner_whose_clock_is_behind_is_waited_for_and_nobody_is_charged_twic
             assert await maps.step(standing) == 0, maps.waits_for(standing)
             assert loop.time() > 345
             require_right(city, maps, 1)
+
+    in_driven_time(story())
+
+
+def test_windows_of_a_standing_map_are_shown_on_the_page(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with timed_city(tmp_path) as city:
+            maps = restarted(city, table(), lambda: START + 3_600 * HOURS)
+            (standing,) = maps.maps
+            for _ in range(2):
+                assert await maps.step(standing) == 0
+            service = create_app(city.provider, city.state).state.service
+            layers, ann = Layers(service), city.state.user("ann")
+            listed = await layers.listed()
+            assert [each.since for each in listed] == [(START + hour * 3_600) * 1_000_000 for hour in range(2)]
+            for each in listed:
+                shown = (await layers.layer(ann, each.name)).shown
+                assert shown[:, 4].sum() == OWNERS * (OWNERS + 1) / 2
+            hidden = city.state.begin("ann", {"map": {"grid": [2, 2]}}, Epsilon.of(1))
+            with pytest.raises(Problem):
+                await layers.layer(ann, hidden.id)
 
     in_driven_time(story())
 

@@ -15,7 +15,7 @@ from fedgroup.questions.instants import as_instant
 from fedgroup.questions.query import Measure
 from fedgroup.service.accounts import Service
 from fedgroup.service.kept_maps import MOST_OPEN_BINS, Bounded
-from fedgroup.service.pages.layers import About, Layer, in_time, published_layer
+from fedgroup.service.pages.layers import About, Layer, in_time, layers_of
 from fedgroup.service.problems import Problem
 from fedgroup.service.requests import MAP
 from fedgroup.storage.provider_state import Question, User
@@ -39,7 +39,8 @@ class Layers:
     async def every(self) -> list[About]:
         """Return every map that can be read, also those that a newer one replaced, the newest last."""
         found = await asyncio.to_thread(self._service.state.published, most=MOST_LISTED)
-        return [*(layer.about for layer in self._files()), *map(_about, reversed(found))]
+        drawn = filter(_is_drawn, reversed(found))
+        return [*(layer.about for layer in self._files()), *map(_about, drawn)]
 
     async def layer(self, user: User, name: Any) -> Layer:
         """Return a layer by its name; one that was replaced stays readable."""
@@ -50,9 +51,9 @@ class Layers:
         if found is not None:
             return found
         made = await self._service.maps.made(user, str(name))
-        if not isinstance(made, PublishedMap):
+        if not (isinstance(made, PublishedMap) or self._service.state.is_published(str(name))):
             raise Problem("unknown-map", "no such map is published")
-        layer = await self._service.maps.looked(lambda: published_layer(made, name=str(name)))
+        layer = await self._service.maps.looked(lambda: replace(layers_of(made)[0], name=str(name)))
         return self._opened.put(name, layer, weight=made.bins)
 
     async def from_afar(self, user: User, name: Any, side: int) -> Layer:
@@ -68,6 +69,12 @@ class Layers:
 
     def _files(self) -> list[Layer]:
         return [replace(layer, name=layer.name or str(at)) for at, layer in enumerate(self._named())]
+
+
+def _is_drawn(question: Question) -> bool:
+    """Tell whether a publication is cut into cells: those of standing maps may be of other places, or of means."""
+    said = question.request[MAP]
+    return bool(said.get("adaptive")) or (bool(said.get("grid")) and said.get("kind") != "avg")
 
 
 def _about(question: Question) -> About:
