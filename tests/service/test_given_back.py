@@ -192,4 +192,10 @@ def test_a_process_that_dies_before_it_gives_back_leaves_the_charge(tmp_path: Pa
 
 
 def test_only_refusals_before_the_charge_are_without_doubt() -> None:
-    assert {reason for reason in REASONS if perhaps_charged([reason])} == {"failed", "ledger", "protocol", "round"}
+    assert {reason for reason in REASONS if perhaps_charged([reason])} == {
+        "bounds",
+        "failed",
+        "ledger",
+        "protocol",
+        "round",
+    }
