@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 CHECKS = [status_code_conformance, content_type_conformance, response_schema_conformance]
-EXAMPLES = 60
+EXAMPLES = 30
 
 
 def test_every_reply_to_invented_requests_is_one_that_is_documented(running: Callable[..., Any]) -> None:
