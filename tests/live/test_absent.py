@@ -9,8 +9,10 @@ from typing import Any
 from live_world import PATIENCE_S, until
 
 from fedgroup.epsilon import Epsilon
+from fedgroup.live.attendance import Attendance
 from fedgroup.live.desk import Desk
 from fedgroup.live.provider import LiveProvider
+from fedgroup.live.question import with_attendance
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions import methods as trust
 from fedgroup.questions.answers import Answer
@@ -105,6 +107,20 @@ def test_a_paused_owner_is_missing_and_says_why(city: Callable[..., Any]) -> Non
             await here.provider.desk.until_present(3, PATIENCE_S)
             answer = await here.provider.ask(QUERY, method="dp")
             assert (told(answer), answer.refused) == ((3, 2, 1, 0), {"paused": 1})
+
+    asyncio.run(story())
+
+
+def test_who_refused_and_goes_while_an_answer_is_given_again_is_in_one_number(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(2) as here:
+            await here.add("shy", paused=True)
+            await here.provider.desk.until_present(3, PATIENCE_S)
+            answer = await here.provider.ask(QUERY, method="dp")
+            before = await here.provider.attendance()
+            gone = Attendance(before.known, before.present - {"shy"})
+            again = with_attendance(answer, gone, heard=before.present - {"shy"})
+            assert (told(again), again.refused) == ((3, 2, 1, 1), {})
 
     asyncio.run(story())
 
