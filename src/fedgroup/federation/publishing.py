@@ -20,7 +20,7 @@ from fedgroup.federation.questions import Details, checked
 from fedgroup.maps.free import FreeAnswer
 from fedgroup.maps.planning import MapPlan, price_of_error
 from fedgroup.maps.published import PublishedMap, published_facts, published_from, published_map, step_of
-from fedgroup.maps.publishing import Publication, Released, Subject, sized
+from fedgroup.maps.publishing import RECORDS_OF_OWNER, Publication, Released, Subject, guess_note, sized
 from fedgroup.maps.shelf import Shelf
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
@@ -33,12 +33,6 @@ from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.said import question_of, require_known, some_epsilon
 from fedgroup.space import Grid, PublicMap
 from fedgroup.user.pricing import error_said
-
-RECORDS_OF_OWNER = 20
-"""So many records an owner is thought to have where nobody says how many there are: a public guess."""
-
-
-GUESSED = "the map was sized for {:,} records, {} for every owner, as nobody said how many there are (records=)"
 
 
 class PublishDetails(Details, total=False):
@@ -205,7 +199,7 @@ class Publisher:
         notes = notes_of(going.questions[2], planned.how, records=self._records, protection=self._protection)
         if not planned.guessed:
             return notes
-        return (*notes, GUESSED.format(going.sizes.records, RECORDS_OF_OWNER))
+        return (*notes, guess_note(going.sizes.records))
 
     def _charges(self, publication: Publication, how: ChosenMethod) -> list[Charge]:
         """Return the price of all three questions; the bins of the third are not known yet."""

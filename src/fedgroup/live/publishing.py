@@ -21,7 +21,7 @@ from fedgroup.live.question import LiveQuestion, notes_of
 from fedgroup.live.tally import Tally
 from fedgroup.maps.kept import publication_facts, publication_from
 from fedgroup.maps.published import PublishedMap, published_map
-from fedgroup.maps.publishing import Publication, Released, Subject, sized
+from fedgroup.maps.publishing import RECORDS_OF_OWNER, Publication, Released, Subject, guess_note, sized
 from fedgroup.messages.cells_from import CellsFrom
 from fedgroup.messages.limits import MOST_WORDS
 from fedgroup.questions.methods import METHODS, PRIVATE, Method, trust_in
@@ -29,11 +29,8 @@ from fedgroup.space import Box, Grid
 from fedgroup.space.blocks import Blocks
 from fedgroup.user.notes import reading_notes
 
-RECORDS_OF_OWNER = 20
-"""So many records an owner is thought to have where nobody says how many there are: a public guess."""
 RETURN_S = 60.0
 """How long owners may take to come back after their provider died, before it goes on without them."""
-GUESSED = "the map was sized for {:,} records, {} for every owner, as nobody said how many there are (records)"
 AGAIN = "a round was spoilt or cut off and asked again: owners in it paid epsilon {:g} in all"
 
 Keep = Callable[["Progress"], Awaitable[None]]
@@ -190,7 +187,7 @@ def made_of(going: Progress, provider: LiveProvider, *, seconds: float) -> Publi
     cost = going.publication.sizes.epsilon + going.again
     notes = [*told.pop("notes"), *([AGAIN.format(float(cost))] if going.again > NOTHING else [])]
     if going.guessed:
-        notes.append(GUESSED.format(going.publication.sizes.records, RECORDS_OF_OWNER))
+        notes.append(guess_note(going.publication.sizes.records))
     return published_map(
         going.publication,
         settings.public_map,

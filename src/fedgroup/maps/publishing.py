@@ -32,6 +32,8 @@ Numbers = npt.NDArray[Any]
 QUESTIONS = 3
 PUBLISHED = ("count", "people", "sum")
 """Kinds whose values add up over cells."""
+RECORDS_OF_OWNER = 20
+"""So many records an owner is thought to have where nobody says how many there are: a public guess."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +128,12 @@ class Publication:
         missing = [self.sizes.noises] * (QUESTIONS - len(told))
         coarse, blocks, cells = [*told, *missing]
         return self.sizes.variances((coarse, blocks, cells))
+
+
+def guess_note(records: int) -> str:
+    """Return what the reader of a map must know whose size was guessed."""
+    guess = f"{RECORDS_OF_OWNER} for every owner"
+    return f"the map was sized for {records:,} records, {guess}, as nobody said how many there are (records)"
 
 
 def follows(question: RangeQuery, sizes: MapSizes, subject: Subject, released: Sequence[Released]) -> bool:
