@@ -121,6 +121,8 @@ def test_who_refused_and_goes_while_an_answer_is_given_again_is_in_one_number(ci
             gone = Attendance(before.known, before.present - {"shy"})
             again = with_attendance(answer, gone, heard=before.present - {"shy"})
             assert (told(again), again.refused) == ((3, 2, 1, 1), {})
+            again = with_attendance(answer, before, heard=before.present - {"shy"})
+            assert (told(again), again.refused) == ((3, 2, 1, 0), answer.refused)
 
     asyncio.run(story())
 

@@ -198,11 +198,13 @@ def facts_of(released: Released) -> dict[str, Any]:
 def with_attendance(answer: Released, attendance: Attendance, *, heard: Collection[str]) -> Released:
     """Return an answer that is given again, with who is known and who is away now.
 
-    Nobody was asked, so nobody refused: who refused before may be away now, and would be told of twice.
+    Why owners refused is told as long as so many are here unheard; else who refused and went would be told of twice.
     """
     lasting = tuple(note for note in answer.notes if not note.endswith((_AWAY, _ALL_AWAY)))
     known = Attendance(attendance.known.union(heard), attendance.present.union(heard))
-    return replace(answer, **known.counts(heard), refused={}, notes=(*lasting, *_away(known)))
+    counts = known.counts(heard)
+    refused = answer.refused if sum(answer.refused.values()) <= counts["missing"] - counts["absent"] else {}
+    return replace(answer, **counts, refused=refused, notes=(*lasting, *_away(known)))
 
 
 def _away(attendance: Attendance) -> tuple[str, ...]:

@@ -26,9 +26,9 @@ from fedgroup.storage.provider_state import User
 
 TRUST = (
     ("dp", "DP", 83.9, False),
-    ("fedgroup, trusted groups", "FG likely", 25.6, True),
-    ("fedgroup, masked groups", "FG masked", 23.7, False),
-    ("fedgroup, mixed plan", "FG mixed", 11.2, True),
+    ("fedgroup, trusted groups", "FG likely", 41.9, True),
+    ("fedgroup, masked groups", "FG masked", 45.2, False),
+    ("fedgroup, mixed plan", "FG mixed", 11.1, True),
     ("cohorts of 50", "cohorts", 11.6, False),
     ("mpc", "MPC", 3.3, False),
 )
