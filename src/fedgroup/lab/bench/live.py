@@ -10,6 +10,8 @@ kept_echo_s   that, with one durable row written by every owner first
 The latter two and questions take turns, so that whatever else the machine does burdens all. Questions and our own
 echoes are sealed from end to end; the first row tells what that alone costs.
 
+A row tells what a grouping of live owners by the hybrid graph takes (`live_grouping.py`), with every comparison run.
+
 The last rows are of many users who ask over HTTP at once, beside as many echoes at once (`live_load.py`): the median
 time of a question and of an echo, and how many of each there were in a second.
 """
@@ -53,6 +55,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
             yield _row(timed, owners, broker)
     if outside:
         yield from _maps(quick=quick)
+        yield _grouping(owners=8 if quick else 200)
     if all(find_spec(name) for name in _SERVICE):
         for broker in ("embedded", *outside)[-1 if quick else 0 :]:
             yield _load(broker, quick=quick)
@@ -71,6 +74,20 @@ def _maps(*, quick: bool) -> Iterator[Row]:
             timed.echo_s,
             {"owners": owners, "cells": timed.cells},
         )
+
+
+def _grouping(*, owners: int) -> Row:
+    from fedgroup.lab.bench.live_grouping import measure_grouping
+
+    timed = measure_grouping(owners)
+    return Row(
+        f"hybrid grouping, {owners:,} owners, mosquitto broker",
+        timed.ours_s,
+        timed.peak_mb,
+        "as many bare MQTT echoes as it takes rounds, over our own connections",
+        timed.rounds * timed.echo_s,
+        {"owners": owners, "rounds": timed.rounds, "comparisons": timed.comparisons, "groups": timed.groups},
+    )
 
 
 def _load(broker: str, *, quick: bool) -> Row:
