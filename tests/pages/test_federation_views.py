@@ -18,7 +18,7 @@ def drawn(monkeypatch):
     """How often the federation was drawn; drawing takes a moment."""
     views = []
 
-    async def view(service):
+    async def view(service, published):
         await asyncio.sleep(0)
         views.append(service)
         return f"view {len(views)}"
@@ -38,7 +38,7 @@ def now(monkeypatch):
 def test_pages_that_refresh_together_share_one_view(drawn, now):
     async def story():
         views = FederationViews()
-        return await asyncio.gather(*(views.now("service") for _ in range(50)))
+        return await asyncio.gather(*(views.now("service", tuple) for _ in range(50)))
 
     assert set(asyncio.run(story())) == {"view 1"}
     assert drawn == ["service"]
@@ -47,11 +47,11 @@ def test_pages_that_refresh_together_share_one_view(drawn, now):
 def test_a_view_is_drawn_anew_after_a_moment_and_after_a_change(drawn, now):
     async def story():
         views = FederationViews()
-        first = await views.now("service")
+        first = await views.now("service", tuple)
         views.forget()
-        changed = await views.now("service")
+        changed = await views.now("service", tuple)
         now[0] += federation_view.FRESH_S + 0.1
-        return first, changed, await views.now("service")
+        return first, changed, await views.now("service", tuple)
 
     assert asyncio.run(story()) == ("view 1", "view 2", "view 3")
 

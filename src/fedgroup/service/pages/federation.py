@@ -8,9 +8,7 @@ from html import escape
 
 from nicegui import ui
 
-from fedgroup.maps.shelf import OF_RECORDS
 from fedgroup.service.accounts import is_operator
-from fedgroup.service.pages.federation_view import maps_told
 from fedgroup.service.pages.frame import framed, gauge, telling
 from fedgroup.service.pages.visits import Visit
 from fedgroup.service.pages.words import counted
@@ -18,7 +16,7 @@ from fedgroup.service.replies import PlanShown
 from fedgroup.service.requests import PlanAsked
 from fedgroup.storage.provider_state import User
 
-REFRESH_S = 2.0
+REFRESH_S = 5.0
 _PRICE = 0.3
 
 
@@ -65,23 +63,18 @@ class _FederationPage:
         with telling(lambda fault: _set(self._owners, f'<p class="fg-fault">{escape(fault)}</p>')):
             user = await self._visit.user()
             service, operator = self._visit.service, self._operator and is_operator(user)
-            view = await self._visit.door.views.now(service)
+            view = await self._visit.door.views.now(service, self._visit.door.layers.every)
             users = view.users if operator else [user]
             _set(self._owners, view.owners_by_name if operator else view.owners)
             _set(self._plan, view.plan)
             _set(self._groups, view.groups)
             _set(self._budgets, "".join(_gauge(each) for each in users if not each.removed) + view.budgets)
-            _set(self._maps, await self._maps_told())
+            _set(self._maps, view.maps)
             if self._operator:
                 _set(self._endings, view.endings if operator else "")
                 _set(self._trouble, view.trouble if operator else "")
             _set(self._rate, view.rate)
             _set(self._latency, view.latency)
-
-    async def _maps_told(self) -> str:
-        layers, settings = self._visit.door.layers, self._visit.service.provider.settings
-        of_records = str(settings.protection) == OF_RECORDS
-        return maps_told(await layers.listed(), await layers.every(), of_records=of_records)
 
     def _regrouping(self) -> None:
         with ui.element("div").classes("fg-fields"):

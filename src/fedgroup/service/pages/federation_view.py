@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
@@ -13,9 +13,10 @@ from fedgroup.live.balances import left_in_words
 from fedgroup.live.expiry import WARN_DAYS, Expiries
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
+from fedgroup.maps.shelf import OF_RECORDS
 from fedgroup.service.accounts import Service
 from fedgroup.service.pages.drawings import series, sizes
-from fedgroup.service.pages.layers import About
+from fedgroup.service.pages.layers import About, newest_of
 from fedgroup.service.pages.words import counted, sentence
 from fedgroup.service.replies import PlanShown
 from fedgroup.storage.provider_state import User
@@ -24,6 +25,9 @@ MINUTES = 15
 _MOST_ENDINGS = 50
 _ALARM = ' class="fg-fault"'
 FRESH_S = 1.0
+
+Published = Callable[[], Awaitable[Sequence[About]]]
+"""Tells every map that can be read, the newest last."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class FederationView:
     budgets: str
     endings: str
     trouble: str
+    maps: str
     users: Sequence[User] = field(repr=False)
 
 
@@ -49,11 +54,11 @@ class FederationViews:
         self._turn = asyncio.Lock()
         self._newest: tuple[float, FederationView] | None = None
 
-    async def now(self, service: Service) -> FederationView:
+    async def now(self, service: Service, published: Published) -> FederationView:
         """Return how things are, or were a moment ago."""
         async with self._turn:
             if self._newest is None or time.monotonic() - self._newest[0] > FRESH_S:
-                self._newest = time.monotonic(), await _view(service)
+                self._newest = time.monotonic(), await _view(service, published)
             return self._newest[1]
 
     def forget(self) -> None:
@@ -61,7 +66,7 @@ class FederationViews:
         self._newest = None
 
 
-async def _view(service: Service) -> FederationView:
+async def _view(service: Service, published: Published) -> FederationView:
     plans = service.provider.plans
     users = await asyncio.to_thread(service.state.users)
     present = service.provider.desk.present
@@ -77,6 +82,7 @@ async def _view(service: Service) -> FederationView:
         f'<p class="fg-small">{escape(sentence(left_in_words(service.provider.owners_left(NOTHING))))}</p>',
         _endings(service.expiries),
         _trouble(service.provider),
+        _maps(await published(), of_records=str(service.provider.settings.protection) == OF_RECORDS),
         users,
     )
 
@@ -101,11 +107,12 @@ def _trouble(provider: LiveProvider) -> str:
     return (told or '<p class="fg-small">Nobody disagrees, and nobody fell silent.</p>') + _small(refused)
 
 
-def maps_told(shown: Sequence[About], every: Sequence[About], *, of_records: bool) -> str:
+def _maps(every: Sequence[About], *, of_records: bool) -> str:
     """Return which maps are published, of which time, and what all of them, also replaced ones, cost together.
 
     A record has one time, and pays for the maps of windows it lies in; a subject, or an owner, pays for all.
     """
+    shown = newest_of(every)
     if not shown:
         return '<p class="fg-small">None is published.</p>'
     rows = "".join(

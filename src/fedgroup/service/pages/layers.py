@@ -9,7 +9,7 @@ owners published (`published_layers`). Where a map answers ranges by itself, its
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -322,10 +322,15 @@ def read_layers(paths: Sequence[Any]) -> tuple[Layer, ...]:
     from fedgroup.maps.files import load_map
 
     found = [layer for path in paths for layer in layers_of(load_map(path))]
-    return tuple(sorted(found, key=lambda layer: in_time(layer.about)))
+    return tuple(sorted(found, key=lambda layer: _in_time(layer.about)))
 
 
-def in_time(about: About) -> tuple[bool, int, int]:
+def newest_of(every: Iterable[About]) -> list[About]:
+    """Return the newest of each kind and window, given the newest last, the earliest window first."""
+    return sorted({about.subject: about for about in every}.values(), key=_in_time)
+
+
+def _in_time(about: About) -> tuple[bool, int, int]:
     """Return what layers are sorted by: all times first, then the earliest window, then the shortest."""
     return about.since is not None, about.since or 0, about.until or 0
 

@@ -15,7 +15,7 @@ from fedgroup.questions.instants import as_instant
 from fedgroup.questions.query import Measure
 from fedgroup.service.accounts import Service
 from fedgroup.service.kept_maps import MOST_OPEN_BINS, Bounded
-from fedgroup.service.pages.layers import About, Layer, in_time, layers_of
+from fedgroup.service.pages.layers import About, Layer, layers_of, newest_of
 from fedgroup.service.problems import Problem
 from fedgroup.service.requests import MAP
 from fedgroup.storage.provider_state import Question, User
@@ -34,7 +34,7 @@ class Layers:
 
     async def listed(self) -> list[About]:
         """Return what can be shown now, the earliest window first; the newest of each kind and window."""
-        return sorted({about.subject: about for about in await self.every()}.values(), key=in_time)
+        return newest_of(await self.every())
 
     async def every(self) -> list[About]:
         """Return every map that can be read, also those that a newer one replaced, the newest last."""
