@@ -111,7 +111,7 @@ async def _group_owners(config: ProviderConfig, owners: int) -> GroupingTimed:
         plan = await running.provider.regroup(GroupingSettings(graph="hybrid"), epsilon=_EPSILON, grid=_GRID)
         ours_s = time.perf_counter() - began
         echo_s = statistics.median([await _echo_s(links[0], names) for _ in range(_ECHOES)])
-        made = int(plan.settings["comparisons"])
+        made = int(str(plan.settings["comparisons"]))
         return GroupingTimed(ours_s, counted.rounds, made, len(plan.groups), echo_s, peak_mb())
 
 
