@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs site screenshots results demo services test test-gpu test-qgis test-pythons test-spu chaos publication mutants audit audit-planted locked sbom vulnerabilities bench build check types test-types clean standing
+.PHONY: help docs site screenshots results demo services test test-gpu test-qgis test-pythons test-spu chaos publication mutants audit audit-planted container locked sbom vulnerabilities bench build check types test-types clean standing
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -85,6 +85,9 @@ sbom: build  ## build/sbom.json: what a locked installation holds, as CycloneDX
 
 vulnerabilities: build  ## known weaknesses of locked versions, in a copy of the OSV database for PyPI (OSV=all.zip)
 	$(BIN)/python scripts/vulnerable.py locked.txt $(OSV)
+
+container: build  ## deploy/Containerfile carried out without an engine, on a Debian by debootstrap (needs root), and its command run
+	$(BIN)/python scripts/container.py
 
 test-pythons:  ## the quick tests with every Python of 3.11 to 3.13 that is here (PYTHONS="3.12" for one)
 	@scripts/pythons.sh
