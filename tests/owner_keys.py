@@ -50,6 +50,31 @@ class Keys:
             raise ProtocolViolation("a letter of another context")
         return plain[len(context) :]
 
+    def letters_to(self, to: Card, context: bytes) -> Letters:
+        return Letters(self, to, context)
+
+    def letters_from(self, sender: Card, context: bytes) -> Letters:
+        return Letters(self, sender, context)
+
+
+class Letters:
+    """Letters to or from one owner, in their order."""
+
+    def __init__(self, keys: Keys, other: Card, context: bytes) -> None:
+        self._keys = keys
+        self._other = other
+        self._context = context
+        self._number = 0
+
+    def seal(self, plain: bytes) -> bytes:
+        self._number += 1
+        return self._keys.seal(self._other, self._context + bytes([self._number]), plain)
+
+    def open(self, letter: bytes) -> bytes:
+        plain = self._keys.open(self._other, self._context + bytes([self._number + 1]), letter)
+        self._number += 1
+        return plain
+
 
 def believed(der: bytes) -> Card:
     name, _, keys = der.partition(b"|")

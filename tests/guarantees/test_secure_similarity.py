@@ -251,7 +251,7 @@ def test_keys_nonces_and_points_are_valid_and_never_the_same(transcripts):
         points = [hello[48:]] + [choices[at : at + 32] for at in range(48, len(choices), 32)]
         assert all(sodium.crypto_core_ed25519_is_valid_point(point) for point in points)
         everything += [hello[:32], hello[32:48], choices[:32], choices[32:48], *points]
-    assert len(everything) == 48 * (4 + 129)
+    assert len(everything) == 48 * (4 + 65)
     assert len(set(everything)) == len(everything)
 
 

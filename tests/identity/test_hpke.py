@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fedgroup.errors import ProtocolViolation
-from fedgroup.identity.hpke import open_, seal
+from fedgroup.identity.hpke import Opening, Sealing, open_, seal
 from fedgroup.secure.pair_keys import OwnerKey
 
 # RFC 9180, appendix A.2.3: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20Poly1305, mode_auth, sequence number 0.
@@ -21,6 +21,37 @@ def test_the_published_vector_is_sealed_and_opened():
     sealed = seal(SENDER, RECEIVER.public, info=INFO, plain=PLAIN, aad=AAD, ephemeral=EPHEMERAL)
     assert sealed == ENC + CIPHERTEXT
     assert open_(RECEIVER, SENDER.public, info=INFO, sealed=sealed, aad=AAD) == PLAIN
+
+
+# The same, sequence numbers 1, 2 and 255; the additional data are "Count-" and the number.
+SERIES = {
+    0: CIPHERTEXT.hex(),
+    1: "3265c7807ffff7fdace21659a2c6ccffee52a26d270c76468ed74202a65478bfaedfff9c2b7634e24f10b71016",
+    2: "3aadee86ad2a05081ea860033a9d09dbccb4acac2ded0891da40f51d4df19925f7a767b076a5cbc9355c8fd35e",
+    255: "652e597ba20f3d9241cda61f33937298b1169e6adf72974bbe454297502eb4be132e1c5064702fc165c2ddbde8",
+}
+
+
+def test_the_published_series_is_sealed_and_opened():
+    sealing = Sealing(SENDER, RECEIVER.public, info=INFO, ephemeral=EPHEMERAL)
+    opening = Opening(RECEIVER, SENDER.public, info=INFO)
+    sealed = [sealing.seal(PLAIN, aad=f"Count-{number}".encode()) for number in range(256)]
+    assert sealed[0][:32] == ENC
+    assert {number: sealed[number].hex().removeprefix(ENC.hex()) for number in SERIES} == SERIES
+    assert all(opening.open(each, aad=f"Count-{number}".encode()) == PLAIN for number, each in enumerate(sealed))
+
+
+def test_a_message_of_a_series_opens_once_and_in_its_turn_only():
+    sealing, opening = Sealing(SENDER, RECEIVER.public, info=INFO), Opening(RECEIVER, SENDER.public, info=INFO)
+    first, second, third = (sealing.seal(PLAIN) for _ in range(3))
+    for early in (second, third, b""):
+        with pytest.raises(ProtocolViolation):
+            opening.open(early)
+    assert opening.open(first) == PLAIN
+    for wrong in (first, first[32:], third, b"", second[:-1]):
+        with pytest.raises(ProtocolViolation):
+            opening.open(wrong)
+    assert [opening.open(second), opening.open(third)] == [PLAIN, PLAIN]
 
 
 def test_two_seals_of_one_text_have_nothing_in_common():

@@ -133,3 +133,28 @@ def test_letters_of_equal_texts_are_equally_long_and_fit_their_message(ann, bob)
     sealed = ann.seal(bob.certificate, CONTEXT, bytes(18))
     assert len(sealed) == 18 + SEAL_BYTES
     assert Letter(bytes(16), sealed).sealed == sealed
+
+
+def test_letters_of_a_series_open_in_their_order_for_their_receiver_in_their_context(ann, bob, eve):
+    sealing = ann.letters_to(bob.certificate, CONTEXT)
+    first, second = sealing.seal(TEXT), sealing.seal(TEXT)
+    elsewhere = context_of("partial", bytes(16))
+    for other in (
+        bob.letters_from(ann.certificate, elsewhere),
+        bob.letters_from(eve.certificate, CONTEXT),
+        eve.letters_from(ann.certificate, CONTEXT),
+    ):
+        with pytest.raises(ProtocolViolation):
+            other.open(first)
+    opening = bob.letters_from(ann.certificate, CONTEXT)
+    for wrong in (second, ann.seal(bob.certificate, CONTEXT, TEXT), b"\0" + first[1:]):
+        with pytest.raises(ProtocolViolation):
+            opening.open(wrong)
+    assert [opening.open(first), opening.open(second)] == [TEXT, TEXT]
+
+
+def test_a_series_is_between_two_owners(ann):
+    with pytest.raises(InvalidInput):
+        ann.letters_to(ann.certificate, CONTEXT)
+    with pytest.raises(ProtocolViolation):
+        ann.letters_from(ann.certificate, CONTEXT)

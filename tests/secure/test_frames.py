@@ -78,7 +78,7 @@ def test_a_frame_of_another_session_opening_or_direction_is_a_violation(foreign)
 
 def test_a_digest_is_no_tag():
     _, incoming = keyed()
-    data = struct.pack(">4sBIQI", b"FGS1", 3, 0, 0, 1) + b"x"
+    data = struct.pack(">4sBIQI", b"FGS2", 3, 0, 0, 1) + b"x"
     with pytest.raises(ProtocolViolation):
         incoming.open(data + hashlib.sha256(data).digest()[:16])
 

@@ -7,6 +7,8 @@ from fedgroup.secure.permutation import Permutation, blocks_of
 from fedgroup.secure.seed_trees import (
     BLOCKS,
     LEAVES,
+    OPENING_BYTES,
+    PATHS,
     SEALED_BYTES,
     TRANSFERS,
     choices_of,
@@ -18,12 +20,12 @@ from fedgroup.secure.seed_trees import (
 PI = Permutation(b"k" * 16)
 RNG = np.random.default_rng(1)
 ROOTS = blocks_of(RNG.bytes(16 * BLOCKS))
-KEYS = [(RNG.bytes(16), RNG.bytes(16)) for _ in range(TRANSFERS)]
+KEYS = [[RNG.bytes(OPENING_BYTES) for _ in range(PATHS)] for _ in range(TRANSFERS)]
 
 
 def punctured(secret: list[int]) -> np.ndarray:
     """What the side with the secret gets, from its keys and the sealed sums."""
-    known = [pair[choice] for pair, choice in zip(KEYS, choices_of(secret), strict=True)]
+    known = [keys[choice] for keys, choice in zip(KEYS, choices_of(secret), strict=True)]
     return grow_punctured(secret, known, sealed_sums(grow(ROOTS, PI)[1], KEYS), PI)
 
 
@@ -41,14 +43,24 @@ def test_all_seeds_differ():
     assert len(np.unique(leaves, axis=0)) == BLOCKS * LEAVES
 
 
-def test_the_keys_are_asked_for_off_the_path():
-    assert choices_of([0b1010, 0b0111]) == [0, 1, 0, 1, 1, 0, 0, 0]
+def test_a_transfers_choice_is_the_path_through_the_levels_that_it_covers():
+    assert choices_of([0b1011, 0b0111]) == [0b10, 0b11, 0b01, 0b11]
 
 
-def test_a_sum_is_hidden_by_a_key_of_its_own():
+def test_the_key_of_another_path_opens_sums_that_do_not_fit():
+    secret = [block % LEAVES for block in range(BLOCKS)]
+    sealed = sealed_sums(grow(ROOTS, PI)[1], KEYS)
+    for step in range(1, PATHS):
+        known = [keys[choice ^ step] for keys, choice in zip(KEYS, choices_of(secret), strict=True)]
+        found = grow_punctured(secret, known, sealed, PI)
+        assert not (found == grow(ROOTS, PI)[0]).all(axis=2).any()
+
+
+def test_the_sums_off_a_path_are_hidden_by_a_key_of_its_own():
     sealed = sealed_sums(grow(ROOTS, PI)[1], KEYS)
     assert len(sealed) == SEALED_BYTES
-    changed = [(bytes(16), KEYS[0][1]), *KEYS[1:]]
+    changed = [[bytes(OPENING_BYTES), *KEYS[0][1:]], *KEYS[1:]]
     differing = [a != b for a, b in zip(sealed, sealed_sums(grow(ROOTS, PI)[1], changed), strict=True)]
     assert any(differing[:16])
-    assert not any(differing[16:])
+    assert any(differing[16:OPENING_BYTES])
+    assert not any(differing[OPENING_BYTES:])

@@ -23,7 +23,7 @@ from fedgroup.identity.files import new_folder, read_private, read_public, write
 from fedgroup.identity.keys import FreshKeys, exchange_key_in, pem_of, tls_key_in
 from fedgroup.identity.naming import Role
 from fedgroup.identity.requests import Request, make_request, read_request
-from fedgroup.identity.sealing import opened, sealed
+from fedgroup.identity.sealing import LettersFrom, LettersTo, opened, sealed
 from fedgroup.identity.trust import Trust
 from fedgroup.secure.pair_keys import OwnerKey
 
@@ -105,6 +105,14 @@ class Identity:
     def open(self, sender: Certificate, context: bytes, sealed: bytes) -> bytes:
         """Return what the owner `sender` sealed for this one in this context, or raise `ProtocolViolation`."""
         return opened(self._owner_key, sender, self.certificate, context, sealed)
+
+    def letters_to(self, to: Certificate, context: bytes) -> LettersTo:
+        """Return what seals letters for the owner `to`, each to be opened after those before it; see `sealing.py`."""
+        return LettersTo(self._owner_key, self.certificate, to, context)
+
+    def letters_from(self, sender: Certificate, context: bytes) -> LettersFrom:
+        """Return what opens such letters of the owner `sender`."""
+        return LettersFrom(self._owner_key, sender, self.certificate, context)
 
     def _require_valid(self, trust: Trust) -> None:
         try:

@@ -97,6 +97,18 @@ class Certified(Protocol):
     def tls_key(self) -> bytes: ...
 
 
+class LettersOut(Protocol):
+    """Seals letters to one owner about one thing, which open in their order."""
+
+    def seal(self, plain: bytes) -> bytes: ...
+
+
+class LettersIn(Protocol):
+    """Opens such letters."""
+
+    def open(self, letter: bytes) -> bytes: ...
+
+
 class OwnIdentity(Protocol):
     """The owner's own name, and what it does with its key."""
 
@@ -111,3 +123,7 @@ class OwnIdentity(Protocol):
     def seal(self, to: Any, context: bytes, plain: bytes) -> bytes: ...
 
     def open(self, sender: Any, context: bytes, sealed: bytes) -> bytes: ...
+
+    def letters_to(self, to: Any, context: bytes) -> LettersOut: ...
+
+    def letters_from(self, sender: Any, context: bytes) -> LettersIn: ...

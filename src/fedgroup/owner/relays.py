@@ -19,7 +19,7 @@ import numpy as np
 from fedgroup.errors import BudgetExhausted, FedgroupError, ProtocolViolation
 from fedgroup.messages.asked import Relay, RelayMany
 from fedgroup.messages.said import Refused, Relayed, RelayedMany
-from fedgroup.owner.node_parts import Certified, ComparisonBook
+from fedgroup.owner.node_parts import Certified, ComparisonBook, OwnIdentity
 from fedgroup.owner.refusals import reason_of
 from fedgroup.secure.comparison import Comparison
 from fedgroup.secure.similarity import FirstOwner, SecondOwner
@@ -34,20 +34,23 @@ _KEPT_STEPS = 16
 class _Session:
     """One side of one comparison."""
 
-    def __init__(self, relay: Relay, own: str, other: Certified, vector: np.ndarray[Any, Any]) -> None:
+    def __init__(self, relay: Relay, identity: OwnIdentity, other: Certified, vector: np.ndarray[Any, Any]) -> None:
         comparison = Comparison(relay.columns * relay.rows, relay.threshold)
-        names = (own, other.name) if relay.first else (other.name, own)
+        names = (identity.name, other.name) if relay.first else (other.name, identity.name)
         session = comparison.session(first=names[0].encode(), second=names[1].encode(), context=relay.session)
         self.other = other
-        self.first = relay.first
+        self._letters_out = identity.letters_to(other, _context(relay, relay.first))
+        self._letters_in = identity.letters_from(other, _context(relay, not relay.first))
         self._side = FirstOwner(comparison, session) if relay.first else SecondOwner(comparison, session)
-        self.opening = [
+        opening = [
             *(self._side.start() if isinstance(self._side, SecondOwner) else []),
             *self._side.submit(vector),
         ]
+        self.opening = [self._letters_out.seal(frame) for frame in opening]
 
-    def receive(self, frame: bytes) -> list[bytes]:
-        return self._side.receive(frame)
+    def receive(self, letter: bytes) -> list[bytes]:
+        """Take a frame as it was sealed, and return what is to be sent, sealed."""
+        return [self._letters_out.seal(frame) for frame in self._side.receive(self._letters_in.open(letter))]
 
     def share(self) -> int | None:
         """Return this side's share of the bit, once it is there."""
@@ -60,7 +63,7 @@ class Relays:
 
     def __init__(
         self,
-        identity: Any,
+        identity: OwnIdentity,
         book: ComparisonBook,
         *,
         verify: Callable[[bytes], Certified],
@@ -107,12 +110,11 @@ class Relays:
         else:
             if self._verify(relay.other).name != known.other.name:
                 raise ProtocolViolation("a comparison is between the same two owners to its end")
-            frames = known.receive(self._identity.open(known.other, _context(relay, not known.first), relay.frame))
-        sealed = [self._identity.seal(known.other, _context(relay, known.first), frame) for frame in frames]
+            frames = known.receive(relay.frame)
         share = known.share()
         if share is not None:
             del self._sessions[relay.session]
-        return Relayed(relay.session, sealed, share)
+        return Relayed(relay.session, frames, share)
 
     def _begin(self, relay: Relay, limit: int) -> _Session:
         if relay.frame:
@@ -130,7 +132,7 @@ class Relays:
         if frozen is None:
             raise BudgetExhausted(asked=0, left=0, cap=0)
         vector = np.frombuffer(frozen, dtype=np.int32)[None, :]
-        self._sessions[relay.session] = _Session(relay, self._identity.name, other, vector)
+        self._sessions[relay.session] = _Session(relay, self._identity, other, vector)
         while len(self._sessions) > MOST_SESSIONS:
             self._sessions.popitem(last=False)
         return self._sessions[relay.session]

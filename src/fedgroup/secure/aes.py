@@ -27,16 +27,18 @@ def is_supported() -> bool:
 
 def round_keys(key: bytes) -> RoundKeys:
     """Return the eleven round keys of a key of 16 bytes (FIPS 197, section 5.2)."""
-    words = [list(key[at : at + 4]) for at in range(0, 16, 4)]
+    box = _substitutes()
+    words = [int.from_bytes(key[at : at + 4], "big") for at in range(0, 16, 4)]
     constant = 1
     for at in range(4, 4 * (ROUNDS + 1)):
         last = words[-1]
         if at % 4 == 0:
-            last = [_substitute(byte) for byte in (*last[1:], last[0])]
-            last[0] ^= constant
+            first, second, third, fourth = last.to_bytes(4, "big")
+            last = box[second] << 24 | box[third] << 16 | box[fourth] << 8 | box[first]
+            last ^= constant << 24
             constant = _doubled(constant)
-        words.append([one ^ other for one, other in zip(words[-4], last, strict=True)])
-    return np.frombuffer(bytes(byte for word in words for byte in word), dtype="<u8").reshape(-1, 2).copy()
+        words.append(words[-4] ^ last)
+    return np.array(words, dtype=">u4").view("<u8").astype(np.uint64).reshape(-1, 2)
 
 
 def _doubled(value: int) -> int:
@@ -44,19 +46,14 @@ def _doubled(value: int) -> int:
 
 
 @cache
-def _substitute(byte: int) -> int:
-    """Return the S-box's value: the inverse in GF(2^8), then an affine map."""
-    inverse = next((other for other in range(256) if _product(byte, other) == 1), 0)
-    spread = inverse | inverse << 8
-    return (inverse ^ spread >> 4 ^ spread >> 5 ^ spread >> 6 ^ spread >> 7) & 0xFF ^ 0x63
-
-
-def _product(one: int, other: int) -> int:
-    total = 0
-    while other:
-        total ^= one if other & 1 else 0
-        one, other = _doubled(one), other >> 1
-    return total
+def _substitutes() -> tuple[int, ...]:
+    """Return the S-box: the inverse in GF(2^8), then an affine map."""
+    powers = [1]
+    for _ in range(254):
+        powers.append(powers[-1] ^ _doubled(powers[-1]))  # times 3, whose powers are all bytes but 0
+    inverses = {power: powers[-at % 255] for at, power in enumerate(powers)}
+    spreads = (inverse | inverse << 8 for inverse in (inverses.get(byte, 0) for byte in range(256)))
+    return tuple((each ^ each >> 4 ^ each >> 5 ^ each >> 6 ^ each >> 7) & 0xFF ^ 0x63 for each in spreads)
 
 
 def _typed(_: Any, low: Any, high: Any, keys: Any) -> Any:  # noqa: ARG001  what a block is called with

@@ -1,4 +1,4 @@
-"""Millions of oblivious transfers from 128 base ones, at 4 bytes each.
+"""Millions of oblivious transfers from 64 base ones, at 4 bytes each.
 
 For row j the receiver holds t_j and its choice c_j, the sender q_j = t_j ^ c_j * secret, all of 128 bits; hashed, they
 are keys of which the receiver knows one. Repetition over 4-bit blocks makes a row cost 32 bits instead of 128.

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from fedgroup.errors import ProtocolViolation
 
 _HEADER = struct.Struct(">4sBIQI")
-_MAGIC = b"FGS1"
+_MAGIC = b"FGS2"
 _TAG_BYTES = 16
 MOST_BYTES = 1 << 28
 MOST_PAYLOAD = MOST_BYTES - _HEADER.size - _TAG_BYTES

@@ -1,8 +1,8 @@
 """Seeds of which one side knows all and the other all but one, from a few base transfers.
 
 For each of 32 blocks the receiver of later transfers grows a binary tree of 16 seeds. The sender, whose secret is four
-bits per block, learns every seed but the one its bits point to: at each level a base transfer gives it the sum of all
-seeds on the side off its path.
+bits per block, learns every seed but the one its bits point to: for each level it learns the sum of all seeds on the
+side off its path. A base transfer covers two levels: each of its four keys hides the sums off one path through them.
 
 Guarantee: the sender learns nothing about its missing seeds, the receiver nothing about which those are.
 Proof:     Goldreich, Goldwasser, Micali (1986); Boyle et al. (CCS 2019), section 2
@@ -20,14 +20,23 @@ from fedgroup.secure.permutation import Blocks, Permutation, blocks_of
 BLOCKS = 32
 DEPTH = 4
 LEAVES = 1 << DEPTH
-TRANSFERS = BLOCKS * DEPTH
+LEVELS = 2
+"""How many levels a base transfer covers: more make fewer transfers and more bytes, for every path's sums are sent.
+
+Two make 64 transfers and 10 KB a session; one, 128 and 8 KB; four, 32 and 34 KB.
+"""
+PATHS = 1 << LEVELS
+TRANSFERS = BLOCKS * DEPTH // LEVELS
+OPENING_BYTES = LEVELS * KEY_BYTES
+"""The size of a base transfer's keys: one block a level."""
+SEALED_BYTES = TRANSFERS * PATHS * OPENING_BYTES
 _TREE = 0x5EED << 48
 """Sets the permutation's inputs of the trees apart from those of the generator, whose second word is the seed's."""
 
 
 def choices_of(secret: Sequence[int]) -> list[int]:
-    """Return the sender's choice in each base transfer: the side off its path, level by level."""
-    return [1 - (bits >> (DEPTH - 1 - level) & 1) for bits in secret for level in range(DEPTH)]
+    """Return the sender's choice in each base transfer: its own path through the levels that this covers."""
+    return [bits >> (DEPTH - LEVELS - level) & (PATHS - 1) for bits in secret for level in range(0, DEPTH, LEVELS)]
 
 
 def grow(roots: Blocks, permutation: Permutation) -> tuple[Blocks, list[Blocks]]:
@@ -40,16 +49,19 @@ def grow(roots: Blocks, permutation: Permutation) -> tuple[Blocks, list[Blocks]]
     return nodes, sums
 
 
-def sealed_sums(sums: Sequence[Blocks], keys: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """Return every level's two sums, each hidden by its base transfer's key."""
-    pads = blocks_of(b"".join(first + second for first, second in keys)).reshape(BLOCKS, DEPTH, 2, 2)
-    return (np.stack(sums, axis=1) ^ pads).tobytes()
+def sealed_sums(sums: Sequence[Blocks], keys: Sequence[Sequence[bytes]]) -> bytes:
+    """Return the sums off every path, each path's hidden by its key of the base transfer."""
+    pads = blocks_of(b"".join(key for transfer in keys for key in transfer)).reshape(BLOCKS, -1, PATHS, LEVELS, 2)
+    level = np.arange(LEVELS)
+    off = 1 - (np.arange(PATHS)[:, None] >> (LEVELS - 1 - level) & 1)
+    together = np.stack(sums, axis=1).reshape(BLOCKS, -1, LEVELS, 2, 2)
+    return (together[:, :, level, off] ^ pads).tobytes()
 
 
 def grow_punctured(secret: Sequence[int], keys: Sequence[bytes], sealed: bytes, permutation: Permutation) -> Blocks:
     """Return the leaves of all trees, with zeros in place of the one the secret points to."""
-    hidden = blocks_of(sealed).reshape(BLOCKS, DEPTH, 2, 2)
-    pads = blocks_of(b"".join(keys)).reshape(BLOCKS, DEPTH, 2)
+    hidden = blocks_of(sealed).reshape(TRANSFERS, PATHS, LEVELS, 2)[np.arange(TRANSFERS), choices_of(secret)]
+    totals = (hidden ^ blocks_of(b"".join(keys)).reshape(hidden.shape)).reshape(BLOCKS, DEPTH, 2)
     path = np.array(secret)
     block = np.arange(BLOCKS)
     nodes = np.zeros((BLOCKS, 1, 2), dtype=np.uint64)
@@ -61,9 +73,8 @@ def grow_punctured(secret: Sequence[int], keys: Sequence[bytes], sealed: bytes, 
         nodes[block, on_path] = 0
         nodes[block, on_path ^ 1] = 0
         # The sum of the side off the path, less what is known of it, is the sibling of the path's next node.
-        total = hidden[block, level, 1 - taken] ^ pads[:, level]
         side = nodes.reshape(BLOCKS, -1, 2, 2)[block, :, 1 - taken]
-        nodes[block, on_path ^ 1] = total ^ np.bitwise_xor.reduce(side, axis=1)
+        nodes[block, on_path ^ 1] = totals[:, level] ^ np.bitwise_xor.reduce(side, axis=1)
     return nodes
 
 
@@ -74,6 +85,3 @@ def _children(nodes: Blocks, level: int, permutation: Permutation) -> Blocks:
     inputs[..., 1] ^= sides
     flat = np.ascontiguousarray(inputs).reshape(-1, 2)
     return (permutation(flat) ^ flat).reshape(BLOCKS, -1, 2)
-
-
-SEALED_BYTES = TRANSFERS * 2 * KEY_BYTES

@@ -6,7 +6,7 @@ first owner submits a batch before the second's frame about it comes. Frames tha
 and change nothing; one that is, and breaks the protocol, ends the session.
 
     second -> first   HELLO     its keys and curve point
-    first  -> second  CHOICES   its keys and 128 points                 (base transfers)
+    first  -> second  CHOICES   its keys and 64 points                  (base transfers)
     second -> first   TREES     seeds, all but one of each tree         (extension)
     for each batch:
     second -> first   COUNTS    hides the bits of its counts
@@ -31,15 +31,18 @@ import numpy.typing as npt
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
-from fedgroup.secure.base_ot import POINT_BYTES, BaseReceiver, BaseSender, Entropy
+from fedgroup.secure.base_ot import BaseReceiver, BaseSender, Entropy
 from fedgroup.secure.bitmatrix import packed_bits
 from fedgroup.secure.comparison import SESSION_BYTES, Comparison, Counts
+from fedgroup.secure.edwards import POINT_BYTES
 from fedgroup.secure.extension import correction_bytes, padded_rows, receive_rows, secret_block, send_rows
 from fedgroup.secure.frames import MOST_PAYLOAD, Frame, FrameKey, Incoming, Outgoing
 from fedgroup.secure.inner_product import Ring, receiver_share, sender_share
 from fedgroup.secure.permutation import Blocks, Permutation, blocks_of
 from fedgroup.secure.seed_trees import (
     BLOCKS,
+    OPENING_BYTES,
+    PATHS,
     SEALED_BYTES,
     TRANSFERS,
     choices_of,
@@ -187,6 +190,7 @@ class FirstOwner(_Side):
             choices_of(self._secret),
             sender_point=frame.payload[_KEY_BYTES + _NONCE_BYTES :],
             entropy=self._entropy,
+            size=OPENING_BYTES,
         )
         self._outgoing.key = self._incoming.key = key
         own = self._own.public_key().public_bytes_raw()
@@ -287,7 +291,7 @@ class SecondOwner(_Side):
         self._incoming.key = self._outgoing.key = key
 
     def _set_up(self, frame: Frame) -> list[bytes]:
-        keys = self._base.keys(frame.payload[_KEY_BYTES + _NONCE_BYTES :])
+        keys = self._base.keys(frame.payload[_KEY_BYTES + _NONCE_BYTES :], among=PATHS, size=OPENING_BYTES)
         leaves, sums = grow(blocks_of(self._entropy(16 * BLOCKS)), self._pi)
         self._leaves = leaves
         trees = self._outgoing.seal(_TREES, 0, sealed_sums(sums, keys))

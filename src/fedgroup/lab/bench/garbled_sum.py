@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgroup.secure.base_ot import KEY_BYTES, POINT_BYTES, BaseReceiver, BaseSender, Entropy
+from fedgroup.secure.base_ot import KEY_BYTES, BaseReceiver, BaseSender, Entropy
+from fedgroup.secure.edwards import POINT_BYTES
 from fedgroup.secure.permutation import Blocks, Permutation, blocks_of
 
 BITS = 32
@@ -70,7 +71,7 @@ def _addition(held: int, passed: int, value: int, *, position: int, entropy: Ent
 
 
 def garbled(
-    passed: int, value: int, *, keys: Sequence[tuple[bytes, bytes]], entropy: Entropy, permutation: Permutation
+    passed: int, value: int, *, keys: Sequence[Sequence[bytes]], entropy: Entropy, permutation: Permutation
 ) -> tuple[GarbledAddition, int]:
     """Return the addition to send and the garbler's part of the sum."""
     offset = blocks_of(entropy(KEY_BYTES))[0]
