@@ -33,7 +33,7 @@ def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: 
     text = f"{question(query)}, {how.told}" + ("" if times == 1 else f", {times} times")
     rho = None if query.rho is None else query.rho * times
     span = span_of(query, protection)
-    asked = Charge(query.epsilon * times, "query", text, protection=str(protection), rho=rho, span=span)
+    asked = Charge(query.epsilon * times, "query", text, protection=str(protection), rho=rho, span=span, times=times)
     plan = how.plan
     if plan is None or plan.grouping.epsilon == NOTHING:
         return [asked]
