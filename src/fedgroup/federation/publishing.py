@@ -16,7 +16,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import FedgroupError, InvalidQuery
 from fedgroup.federation.methods import ChosenMethod, ReadyMethods
 from fedgroup.federation.price import charges_of, notes_of
-from fedgroup.federation.questions import Details, checked
+from fedgroup.federation.questions import Details, checked, require_uncut
 from fedgroup.maps.free import FreeAnswer
 from fedgroup.maps.planning import MapPlan, price_of_error
 from fedgroup.maps.published import PublishedMap, published_facts, published_from, published_map, step_of
@@ -70,6 +70,7 @@ class Publisher:
         methods: ReadyMethods,
         ledger: Ledger,
         private: bool,
+        cut: bool,
         name_question: Callable[[RangeQuery, ChosenMethod], str],
     ) -> None:
         self._records = records
@@ -80,6 +81,7 @@ class Publisher:
         self._methods = methods
         self._ledger = ledger
         self._private = private
+        self._cut = cut
         self._name = name_question
         self.shelf = Shelf()
 
@@ -92,6 +94,7 @@ class Publisher:
             raise InvalidQuery("a map is published by private methods, once at a time; true values are had by map()")
         cost = some_epsilon(epsilon)
         whole = question_of(kind, Grid(self._map.domain, 1, 1), cost, said, self._map)
+        require_uncut(whole, cut=self._cut)
         self._require_columns(whole)
         subject = Subject(whole.kind, whole.measure, whole.since, whole.until)
         how = self._quietest(said)
