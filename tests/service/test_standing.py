@@ -19,6 +19,7 @@ from fedgroup.errors import InvalidInput
 from fedgroup.live.config import StandingTable
 from fedgroup.live.desk import Desk
 from fedgroup.live.provider import LiveProvider
+from fedgroup.maps.window_sums import WindowMaps
 from fedgroup.owner.records import Records
 from fedgroup.privacy.windows import WindowBudget
 from fedgroup.service.app import create_app
@@ -305,3 +306,29 @@ def test_an_owner_that_comes_back_in_time_is_in_the_map_and_pays_once(tmp_path: 
 def test_a_standing_map_that_cannot_be_asked_is_refused_at_the_start(said: dict[str, Any], wrong: str) -> None:
     with pytest.raises(InvalidInput, match=wrong):
         StandingMap.of(StandingTable(name="hourly", user="ann", every="hour", map=said))
+
+
+def test_levels_of_a_standing_map_nest_and_a_record_pays_for_one_window_of_each(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with timed_city(tmp_path) as city:
+            for owner in city.owners.values():
+                owner.ledger.set_window_budget(WindowBudget(HOUR, Epsilon.of(2 * MUCH)), raising=True)
+            maps = restarted(city, table(levels=2), lambda: START + 20 * 3_600)
+            hourly, long = maps.maps
+            assert (hourly.windows.name, long.windows.name, long.windows.every) == ("hourly", "hourly-16", 16 * HOUR)
+            for _ in range(16):
+                assert await maps.step(hourly) == 0
+            assert await maps.step(long) == 0
+            assert await maps.step(long) > 0  # the next 16 hours are not over yet
+            for owner in city.owners.values():
+                spent, begin = owner.ledger.windows_spent(), owner.ledger.window_budget.window_of(START * 1_000_000)
+                assert {spent.at(begin + hour) for hour in range(16)} == {2 * Epsilon.of(MUCH).nano}
+                assert spent.at(begin + 16) == 0
+            kept = [window.question for each in ("hourly", "hourly-16") for window in maps.book.windows(each, most=20)]
+            service, ann = create_app(city.provider, city.state).state.service, city.state.user("ann")
+            found = WindowMaps(tuple([await service.maps.made(ann, each) for each in kept]))
+            made = found.between(START, START + 15 * 3_600)
+            assert made.values.sum() == pytest.approx(15 * OWNERS * (OWNERS + 1) / 2)
+            assert (made.epsilon, made.noises < 3 * OWNERS) == (2 * MUCH, True)  # 15 maps have 15 times as many
+
+    in_driven_time(story())

@@ -59,8 +59,14 @@ class StandingMap:
     asked: MapAsked
 
     @classmethod
+    def levels_of(cls, table: StandingTable) -> list[StandingMap]:
+        """Return the maps that a table stands for: one, or one a level, of windows that nest."""
+        shortest = cls.of(table)
+        return [replace(shortest, windows=windows) for windows in table.tree]
+
+    @classmethod
     def of(cls, table: StandingTable) -> StandingMap:
-        """Return what a table of the provider's file stands for, or say what is wrong with it."""
+        """Return the map of the shortest windows of a table, or say what is wrong with it."""
         said = f"the standing map {table.name!r}"
         if "error" in table.map:
             raise InvalidInput(f"{said} costs the same in every window: say epsilon or rho, and no error")
@@ -104,7 +110,7 @@ class StandingMaps:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         """`clock` tells the seconds since 1970."""
-        self.maps = [StandingMap.of(table) for table in tables]
+        self.maps = [level for table in tables for level in StandingMap.levels_of(table)]
         self.book = StandingBook(state)
         self._provider = provider
         self._state = state
