@@ -19,6 +19,7 @@ from fedgroup.errors import InvalidInput
 from fedgroup.live.config import StandingTable
 from fedgroup.live.desk import Desk
 from fedgroup.live.provider import LiveProvider
+from fedgroup.maps.published import PublishedMap
 from fedgroup.maps.window_sums import WindowMaps
 from fedgroup.owner.records import Records
 from fedgroup.privacy.windows import WindowBudget
@@ -332,3 +333,40 @@ def test_levels_of_a_standing_map_nest_and_a_record_pays_for_one_window_of_each(
             assert (made.epsilon, made.noises < 3 * OWNERS) == (2 * MUCH, True)  # 15 maps have 15 times as many
 
     in_driven_time(story())
+
+
+def test_an_adaptive_map_is_charged_once_wherever_its_provider_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> int:
+        killer = Killer(monkeypatch)
+        async with timed_city(tmp_path) as city:
+            said = StandingTable(
+                name="hourly", user="ann", every="hour", since=START, grace="10m", catch_up=100,
+                map={"adaptive": True, "epsilon": MUCH, "method": "dp", "records": 16, "most_cells": 64},
+            )  # fmt: skip
+            hour, survived = 0, False
+            while not survived:  # it dies at every second point or so, an hour later each time
+                maps = restarted(city, said, lambda: START + 3_600 * 100)
+                killer.at = 2 * hour + hour % 2
+                try:
+                    assert await maps.step(maps.maps[0]) == 0, maps.waits_for(maps.maps[0])
+                    survived = killer.at is not None
+                except Killed:
+                    maps = restarted(city, said, lambda: START + 3_600 * 100)
+                    while maps.next_window(maps.maps[0]) == (START + hour * 3_600) * 1_000_000:
+                        assert await maps.step(maps.maps[0]) == 0, maps.waits_for(maps.maps[0])
+                hour += 1
+            assert published(maps) == [(each, "published") for each in range(hour)]
+            for owner in city.owners.values():
+                spent, begin = owner.ledger.windows_spent(), owner.ledger.window_budget.window_of(START * 1_000_000)
+                assert {spent.at(begin + each) for each in range(hour)} == {Epsilon.of(MUCH).nano}
+            assert city.state.user("ann").spent == Epsilon.of(MUCH * hour)
+            service, ann = create_app(city.provider, city.state).state.service, city.state.user("ann")
+            first = await service.maps.made(ann, maps.book.windows("hourly", most=100)[-1].question)
+            assert isinstance(first, PublishedMap)
+            assert (first.query.since, first.query.until) == (START * 1_000_000, START * 1_000_000 + HOUR)
+            assert first.total().value == pytest.approx(OWNERS * (OWNERS + 1) / 2, abs=3)
+            return hour
+
+    assert 7 < in_driven_time(story()) < 50
