@@ -64,3 +64,13 @@ def test_published_maps_are_measured_against_the_truth(fedgroup, tmp_path):
     assert all(0 <= row["coverage"] <= 1 and row["error"] > 0 for row in facts["rows"] if "anywhere" not in row["kind"])
     assert "How often the 95 % interval held the truth" in (tmp_path / "published-maps.md").read_text()
     assert fedgroup("experiment", "published-maps", "--quick", "--data", tmp_path, "--out", tmp_path).code == 2
+
+
+def test_ladders_and_trees_of_maps_are_measured_against_the_truth(fedgroup, tmp_path):
+    facts = fedgroup("experiment", "ladder", "--quick", "--json").json
+    assert (facts["name"], facts["private"]) == ("ladder", False)
+    rows = {(row["days"], row["way"]): row for row in facts["rows"]}
+    assert rows.keys() == {(days, way) for days in (7, 30) for way in ("daily", "ladder", "tree")}
+    assert all(0 <= row["coverage"] <= 1 and row["error"] >= 0 for row in rows.values())
+    assert rows[30, "tree"]["maps"] > rows[30, "daily"]["maps"] == 30
+    assert fedgroup("experiment", "ladder", "--quick", "--data", tmp_path).code == 2

@@ -48,6 +48,19 @@ def test_an_answer_for_an_epsilon_is_pure_and_counts_half_its_square() -> None:
     assert federation.left_rho == pytest.approx(0.019355957194, abs=1e-15)
 
 
+@pytest.mark.parametrize("kept", ["memory", "file"])
+def test_the_same_question_asked_often_counts_every_answer_and_no_more(kept: str, tmp_path: Path) -> None:
+    ledger = None if kept == "memory" else tmp_path / "ledger.db"
+    federation, rho = opened(seed=1, per="day", window_budget=1, ledger=ledger), Rho.of("0.01125")
+    expected = federation.expect("count", MIDDLE, epsilon=0.05, repeat=9)
+    answer = federation.count(MIDDLE, epsilon=0.05, repeat=9)
+    assert answer.rho == expected.rho == float(rho)
+    assert federation.ledger.entries()[-1].rho == rho
+    assert answer.charged == expected.charge == 0.15
+    assert (answer.epsilon, federation.ledger.windows_spent().every) == (0.45, rho.pico)
+    assert federation.left_rho == pytest.approx(0.024355957194 - 0.01125, abs=1e-15)
+
+
 def test_pure_epsilon_stays_as_it_was_and_takes_no_rho() -> None:
     federation = fg.Federation(city(), DOMAIN, budget=1)
     assert federation.left_rho is None

@@ -198,3 +198,12 @@ def test_a_share_of_what_a_map_expects_is_a_price_and_of_nothing_is_not() -> Non
     for nothing in (None, 0.0, -3.0):
         with pytest.raises(InvalidQuery, match="a guess of it"):
             error_said("10 %", expected=nothing)
+
+
+def test_people_are_not_read_from_a_map_that_counts_them_at_their_first_place_only() -> None:
+    people = {"unit": "owner", "max_records": 20, "max_bins": 1, "budget": 20, "seed": 3}
+    with fg.Federation(fg.synthesize(owners=200, seed=2), **people) as federation:
+        federation.publish(kind="people", epsilon=5, records=200)
+        asked = federation.people(fg.Circle(10_000, 10_000, 4_000), error=200, method="mpc")
+        assert asked.charged > 0
+        assert federation.ask("people", fg.Circle(10_000, 10_000, 4_000), from_map=True).charged == 0

@@ -59,6 +59,35 @@ def test_a_window_that_is_spent_refuses_whatever_meets_it_and_others_do_not() ->
         federation.count(HERE, epsilon=1, since=DAY.format(4), until=DAY.format(5))
 
 
+@pytest.mark.parametrize("counted", [{}, {"accounting": "zcdp", "delta": 1e-6}])
+@pytest.mark.parametrize("unit", ["record", "owner"])
+def test_what_is_told_to_be_left_in_windows_can_be_spent_there_and_no_more(counted: dict, unit: str) -> None:
+    cut = {} if unit == "record" else {"unit": "owner", "max_records": 10}
+    with week(budget=10, windows=3, **counted, **cut) as federation:
+        federation.count(HERE, epsilon=0.1, since=DAY.format(3), until=DAY.format(4))
+        told = {}
+        for day in (3, 5, 7):
+            told[day] = federation.left_in(DAY.format(day), DAY.format(day + 1))
+            said = {"epsilon": told[day], "since": DAY.format(day), "until": DAY.format(day + 1)}
+            assert federation.expect("count", HERE, **said).affordable
+            dearer = federation.expect("count", HERE, **said | {"epsilon": told[day] + 1e-8})
+            assert (dearer.affordable, dearer.left_in_windows) == (False, told[day])
+            with pytest.raises(BudgetExhausted, match="windows of 1d"):
+                federation.count(HERE, **said | {"epsilon": told[day] + 1e-8})
+        assert (told[3] == told[5] < told[7]) == (unit == "record")
+        federation.count(HERE, epsilon=told[3], since=DAY.format(3), until=DAY.format(4), fresh=True)
+        assert federation.left_in(DAY.format(5), DAY.format(6)) < 1e-4
+        assert federation.left_in() <= federation.left_in(DAY.format(5), DAY.format(6)) < federation.left
+        assert "3 consecutive windows of 1d" in str(federation.windows_left)
+
+
+def test_without_a_budget_of_windows_a_time_has_what_is_left_in_all() -> None:
+    with fg.Federation(fg.synthesize(owners=20, seed=1), budget=2) as federation:
+        assert (federation.windows_left, federation.left_in(DAY.format(3))) == (None, 2)
+    with fg.Federation(fg.synthesize(owners=20, seed=1)) as federation:
+        assert federation.left_in(DAY.format(3), DAY.format(4)) is None
+
+
 def test_consecutive_windows_share_a_budget() -> None:
     with week(windows=3) as federation:
         for day in (2, 4):

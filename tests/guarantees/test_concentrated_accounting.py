@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy.special import ive
 
 from fedgroup.epsilon import Epsilon
+from fedgroup.privacy.skellam import skellam_variance
 from fedgroup.privacy.zcdp import epsilon_of, rho_within
 from fedgroup.rho import Delta, Rho
 
@@ -46,3 +49,22 @@ def test_pure_releases_are_stated_no_better_than_they_are(releases: int) -> None
     loss = pld.from_laplace_mechanism(1 / float(each), pessimistic_estimate=False, value_discretization_interval=1e-3)
     exact = float(loss.self_compose(releases).get_epsilon_for_delta(float(DELTA)))
     assert float(epsilon_of(Rho.of_pure(each) * releases, DELTA)) >= exact
+
+
+@pytest.mark.parametrize("releases", RELEASES)
+def test_skellam_releases_are_stated_no_better_than_they_are_and_hardly_worse(releases: int) -> None:
+    each = Rho(rho_within(Epsilon.of(1), DELTA).pico // releases)
+    variance = float(skellam_variance(1, 1, each))
+
+    def least_epsilon(variance: float) -> float:
+        """What that many releases of this variance cost together at least: their losses rounded down."""
+        k = np.arange(-math.ceil(12 * math.sqrt(variance)), math.ceil(12 * math.sqrt(variance)) + 1)
+        logs = np.log(ive(np.abs(k), variance)).tolist()
+        apart = (dict(zip((k + moved).tolist(), logs, strict=True)) for moved in (0, 1))
+        loss = pld.from_two_probability_mass_functions(
+            *apart, pessimistic_estimate=False, value_discretization_interval=1e-5
+        )
+        return float(loss.self_compose(releases).get_epsilon_for_delta(float(DELTA)))
+
+    assert 0.8 < least_epsilon(variance) <= float(epsilon_of(each * releases, DELTA)) <= 1
+    assert least_epsilon(variance / WITHIN**2) > 1

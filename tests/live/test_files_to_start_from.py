@@ -202,3 +202,18 @@ def test_a_length_of_time_that_cannot_be_is_refused(said: str, tmp_path: Path) -
     (tmp_path / "o.toml").write_text(text)
     with pytest.raises(InvalidInput, match="shortest_window"):
         read_config(tmp_path / "o.toml", OwnerConfig)
+
+
+def test_levels_of_standing_maps_have_names_that_no_other_map_has(tmp_path: Path) -> None:
+    said = (
+        '[[standing]]\nname = "{}"\nuser = "a"\nevery = "{}"\nlevels = {}\nmap = {{ grid = [2, 2], epsilon = 0.1 }}\n'
+    )
+    file = tmp_path / "provider.toml"
+    file.write_text(provider_text(**FACTS, **PLACES, http_port=2) + said.format("hourly", "hour", 3))
+    (found,) = read_config(file, ProviderConfig).standing
+    assert [(each.name, each.every // 3_600_000_000) for each in found.tree] == [
+        ("hourly", 1), ("hourly-16", 16), ("hourly-256", 256),
+    ]  # fmt: skip
+    file.write_text(file.read_text() + said.format("hourly-16", "day", 1))
+    with pytest.raises(InvalidInput, match="a name of its own"):
+        read_config(file, ProviderConfig)

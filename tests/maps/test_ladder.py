@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 import fedgroup as fg
 from fedgroup.errors import InvalidQuery
-from fedgroup.maps.ladder import Ladder, Pixels, Shaped, before, rungs, shape_of
+from fedgroup.maps.ladder import Ladder, Pixels, Rung, Shaped, before, climbed, shape_of
 
 DAY = "2026-03-{:02}"
 CORNER = fg.Rectangle(0, 0, 2_500, 2_500)
@@ -47,30 +49,50 @@ def test_an_even_shape_is_no_shape(ladder: tuple[Ladder, float]) -> None:
 
 
 def test_a_day_is_shaped_by_the_week_before_it(ladder: tuple[Ladder, float]) -> None:
-    climbed, true = ladder
-    small, day = fg.Rectangle(0, 0, 600, 600), climbed.maps[1]
+    maps, true = ladder
+    small, day = fg.Rectangle(0, 0, 600, 600), maps.maps[1]
     alone = day.count(small)
-    shaped = climbed.count(small, since=DAY.format(9), until=DAY.format(10))
+    shaped = maps.count(small, since=DAY.format(9), until=DAY.format(10))
     assert abs((shaped.value or 0) - true) < 0.7 * abs((alone.value or 0) - true)
     assert shaped.interval[0] <= true <= shaped.interval[1]
     assert (shaped.charged, shaped.epsilon) == (0, 0.5)
     pixels = Pixels(day.public_map.domain)
-    shape = shape_of(climbed.maps[0].atlas, pixels).reshape(pixels.side, -1)
+    shape = shape_of(maps.maps[0].atlas, pixels).reshape(pixels.side, -1)
     assert shape[:16, :16].sum() > 100 * shape[-16:, -16:].sum() > 0
 
 
 def test_a_long_time_is_read_from_the_longest_maps_that_make_it_up(ladder: tuple[Ladder, float]) -> None:
-    climbed, _ = ladder
-    whole = climbed.count(fg.Rectangle(0, 0, 20_000, 20_000), since=DAY.format(2), until=DAY.format(11))
+    maps, _ = ladder
+    whole = maps.count(fg.Rectangle(0, 0, 20_000, 20_000), since=DAY.format(2), until=DAY.format(11))
     assert whole.value == pytest.approx(4_000, abs=400)
     assert any("3 maps" in note for note in whole.notes)
     with pytest.raises(InvalidQuery, match="do not make up"):
-        climbed.count(CORNER, since=DAY.format(3), until=DAY.format(9))
+        maps.count(CORNER, since=DAY.format(3), until=DAY.format(9))
     with pytest.raises(InvalidQuery, match="one kind"):
         Ladder(())
+    with pytest.raises(InvalidQuery, match="since before until"):
+        maps.count(CORNER, since=DAY.format(9), until=DAY.format(9))
 
 
-def test_windows_are_chosen_longest_first_and_shaped_by_the_latest_longer_one() -> None:
+def test_unevenness_adds_up_while_noise_adds_its_squares() -> None:
+    days = [(day, day + 1) for day in range(4)]
+    found = climbed(0, 4, days, [Rung(10.0, 9.0, 2.0, 4.0, 6.0, shaped=False)] * 4, noises=100)
+    assert (found.value, found.noise, found.uneven) == pytest.approx((40.0, 6.0, 8.0))
+    assert found.interval == pytest.approx((40 - math.hypot(1.96 * 6, 16), 40 + math.hypot(1.96 * 6, 24)), abs=0.1)
+    shaped = climbed(0, 4, days, [Rung(10.0, 9.0, 2.0, 4.0, 6.0, shaped=True)] * 4, noises=100)
+    assert 4 < shaped.uneven < 0.7 * found.uneven
+    assert climbed(0, 4, days, [Rung(-3.0, 9.0, 0.0, 0.0, 0.0, shaped=False)] * 4, noises=100).interval[0] == 0
+
+
+def test_what_may_be_above_in_a_window_that_is_taken_off_is_below_in_the_sum() -> None:
+    windows = [(0, 4), (0, 3), (3, 4)]
+    rungs = [Rung(40.0, 1.0, 0.0, 0.0, 0.0, shaped=False), Rung(0.0, 1e9, 0.0, 0.0, 0.0, shaped=False)]
+    found = climbed(0, 3, windows, [*rungs, Rung(10.0, 1.0, 5.0, 2.0, 20.0, shaped=False)], noises=100)
+    low, high = found.interval
+    assert found.value == pytest.approx(30, abs=0.1)
+    assert found.value - low > 20 > 4 > high - found.value
+
+
+def test_windows_are_shaped_by_the_latest_longer_one() -> None:
     windows = [(0, 7), (7, 14), *((day, day + 1) for day in range(21))]
-    assert [windows[number] for number in rungs(5, 16, windows)] == [(5, 6), (6, 7), (7, 14), (14, 15), (15, 16)]
     assert [before(number, windows) for number in (0, 2, 9, 16)] == [None, None, 0, 1]

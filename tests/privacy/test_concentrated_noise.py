@@ -38,6 +38,48 @@ def test_skellam_noise_costs_no_more_than_is_counted_at_every_order(variance: fl
         assert divergence(weights, shift, order) <= order * counted * (1 + 1e-9)
 
 
+def rarer(variance: float, shift: float) -> float:
+    """How much less likely than 0 a number is, in logarithms: ln(I_0 / I_shift)."""
+    return math.log(ive(0, variance) / ive(shift, variance))
+
+
+@pytest.mark.parametrize("variance", [0.05, 0.5, 1.9, 2.0, 5.0, 30.0, 400.0])
+@pytest.mark.parametrize("shift", [1, 2, 3, 7, 12])
+def test_skellam_noise_costs_at_most_what_the_proof_says_and_that_is_less_than_is_counted(
+    variance: float, shift: int
+) -> None:
+    k = np.arange(-700, 701)
+    weights, most = ive(np.abs(k), variance), rarer(variance, shift)
+    found = [divergence(weights, shift, order) for order in (2, 3, 5, 9, 17)]
+    assert all(each <= order * most * (1 + 1e-9) for order, each in zip((2, 3, 5, 9, 17), found, strict=True))
+    counted = Fraction(variance)
+    for several in (1, 4):  # bins that move by as much, and one by 1 besides
+        whole = several * most + rarer(variance, 1)
+        reach, squared = several * shift + 1, several * shift**2 + 1
+        assert whole <= float(skellam_rho(counted, reach=reach, squared=squared))
+
+
+@pytest.mark.parametrize("variance", [0.05, 0.7, 2.0, 9.0, 250.0])
+def test_every_step_of_the_proof_about_skellam_noise_holds(variance: float) -> None:
+    squares = np.linspace(0, 144, 1_201)
+    log = np.log(ive(np.sqrt(squares), variance))
+    assert np.diff(log, 2).min() > -1e-12  # 1: convex in the square of the index
+    p = np.log(ive(np.abs(np.arange(-60, 61)), variance))
+    known = np.isfinite(p)
+    for d in (1, 2, 5):  # 2: no second difference is larger than that around 0
+        inside = known[: -2 * d] & known[2 * d :]
+        bent = (2 * p[d:-d] - p[: -2 * d] - p[2 * d :])[inside]
+        assert bent.max() <= 2 * rarer(variance, d) * (1 + 1e-9)
+        assert rarer(variance, d) <= min(d * (d + 1) / (2 * variance), d**2 * rarer(variance, 1)) * (1 + 1e-9)  # 4
+    if variance >= 2:  # 5
+        assert rarer(variance, 1) < 1 / (2 * variance) + 1 / (2 * variance**2)
+
+
+def test_the_proof_about_skellam_noise_begins_above_its_bound() -> None:
+    assert ive(1, 2.0) / ive(0, 2.0) == pytest.approx(0.6977, abs=1e-4)
+    assert math.exp(-1 / 4 - 1 / 8) == pytest.approx(0.6873, abs=1e-4)
+
+
 @pytest.mark.parametrize("variance", [0.5, 2.0, 30.0, 3000.0])
 @pytest.mark.parametrize("shift", [1, 3])
 def test_gaussian_noise_costs_no_more_than_its_square(variance: float, shift: int) -> None:

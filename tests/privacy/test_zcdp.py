@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
+from fedgroup.privacy.accounting import PURE, Accounting
 from fedgroup.privacy.zcdp import epsilon_of, rho_within
 from fedgroup.rho import Delta, Rho
 
@@ -70,6 +71,13 @@ def test_the_largest_pure_release_that_fits_fits_and_the_next_does_not(rho: Rho)
 def test_pure_releases_cost_no_less_together_than_apart(releases: list[Epsilon], delta: Delta) -> None:
     together = sum(Rho.of_pure(each).pico for each in releases)
     assert epsilon_of(Rho(together), delta) >= epsilon_of(Rho.of_pure(max(releases)), delta)
+
+
+@given(st.integers(1, 10**9).map(Epsilon), st.integers(1, 1_000))
+def test_releases_of_one_epsilon_are_counted_one_by_one(each: Epsilon, times: int) -> None:
+    counted = Rho(Accounting(MICRO).units_of(each * times, None, times=times)).exact
+    assert 0 <= counted - times * each.exact**2 / 2 < Fraction(times, 10**12)
+    assert PURE.units_of(each * times, None, times=times) == each.nano * times
 
 
 def test_the_figures_of_the_documents() -> None:

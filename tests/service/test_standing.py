@@ -19,6 +19,8 @@ from fedgroup.errors import InvalidInput
 from fedgroup.live.config import StandingTable
 from fedgroup.live.desk import Desk
 from fedgroup.live.provider import LiveProvider
+from fedgroup.maps.published import PublishedMap
+from fedgroup.maps.window_sums import WindowMaps
 from fedgroup.owner.records import Records
 from fedgroup.privacy.windows import WindowBudget
 from fedgroup.service.app import create_app
@@ -305,3 +307,66 @@ def test_an_owner_that_comes_back_in_time_is_in_the_map_and_pays_once(tmp_path: 
 def test_a_standing_map_that_cannot_be_asked_is_refused_at_the_start(said: dict[str, Any], wrong: str) -> None:
     with pytest.raises(InvalidInput, match=wrong):
         StandingMap.of(StandingTable(name="hourly", user="ann", every="hour", map=said))
+
+
+def test_levels_of_a_standing_map_nest_and_a_record_pays_for_one_window_of_each(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with timed_city(tmp_path) as city:
+            for owner in city.owners.values():
+                owner.ledger.set_window_budget(WindowBudget(HOUR, Epsilon.of(2 * MUCH)), raising=True)
+            maps = restarted(city, table(levels=2), lambda: START + 20 * 3_600)
+            hourly, long = maps.maps
+            assert (hourly.windows.name, long.windows.name, long.windows.every) == ("hourly", "hourly-16", 16 * HOUR)
+            for _ in range(16):
+                assert await maps.step(hourly) == 0
+            assert await maps.step(long) == 0
+            assert await maps.step(long) > 0  # the next 16 hours are not over yet
+            for owner in city.owners.values():
+                spent, begin = owner.ledger.windows_spent(), owner.ledger.window_budget.window_of(START * 1_000_000)
+                assert {spent.at(begin + hour) for hour in range(16)} == {2 * Epsilon.of(MUCH).nano}
+                assert spent.at(begin + 16) == 0
+            kept = [window.question for each in ("hourly", "hourly-16") for window in maps.book.windows(each, most=20)]
+            service, ann = create_app(city.provider, city.state).state.service, city.state.user("ann")
+            found = WindowMaps(tuple([await service.maps.made(ann, each) for each in kept]))
+            made = found.between(START, START + 15 * 3_600)
+            assert made.values.sum() == pytest.approx(15 * OWNERS * (OWNERS + 1) / 2)
+            assert (made.epsilon, made.noises < 3 * OWNERS) == (2 * MUCH, True)  # 15 maps have 15 times as many
+
+    in_driven_time(story())
+
+
+def test_an_adaptive_map_is_charged_once_wherever_its_provider_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> int:
+        killer = Killer(monkeypatch)
+        async with timed_city(tmp_path) as city:
+            said = StandingTable(
+                name="hourly", user="ann", every="hour", since=START, grace="10m", catch_up=100,
+                map={"adaptive": True, "epsilon": MUCH, "method": "dp", "records": 16, "most_cells": 64},
+            )  # fmt: skip
+            hour, survived = 0, False
+            while not survived:  # it dies at every second point or so, an hour later each time
+                maps = restarted(city, said, lambda: START + 3_600 * 100)
+                killer.at = 2 * hour + hour % 2
+                try:
+                    assert await maps.step(maps.maps[0]) == 0, maps.waits_for(maps.maps[0])
+                    survived = killer.at is not None
+                except Killed:
+                    maps = restarted(city, said, lambda: START + 3_600 * 100)
+                    while maps.next_window(maps.maps[0]) == (START + hour * 3_600) * 1_000_000:
+                        assert await maps.step(maps.maps[0]) == 0, maps.waits_for(maps.maps[0])
+                hour += 1
+            assert published(maps) == [(each, "published") for each in range(hour)]
+            for owner in city.owners.values():
+                spent, begin = owner.ledger.windows_spent(), owner.ledger.window_budget.window_of(START * 1_000_000)
+                assert {spent.at(begin + each) for each in range(hour)} == {Epsilon.of(MUCH).nano}
+            assert city.state.user("ann").spent == Epsilon.of(MUCH * hour)
+            service, ann = create_app(city.provider, city.state).state.service, city.state.user("ann")
+            first = await service.maps.made(ann, maps.book.windows("hourly", most=100)[-1].question)
+            assert isinstance(first, PublishedMap)
+            assert (first.query.since, first.query.until) == (START * 1_000_000, START * 1_000_000 + HOUR)
+            assert first.total().value == pytest.approx(OWNERS * (OWNERS + 1) / 2, abs=3)
+            return hour
+
+    assert 7 < in_driven_time(story()) < 50

@@ -81,6 +81,8 @@ def say_expectation(expected: Expectation, *, as_json: bool) -> None:
         result.print(f"{part}{each}: off by {average} on average, by at most {most} in 95 %")
     of_what = "" if expected.owners_left is None else " of your allowance"
     left = "nothing is capped" if expected.left is None else f"{expected.left:g} is left{of_what}"
+    if expected.left_in_windows is not None:
+        left += f", {expected.left_in_windows:g} in the windows of time that it meets"
     rho = "" if expected.rho is None else f" (rho {expected.rho:g})"
     verdict = "" if expected.affordable else ": it would be refused"
     result.print(f"{expected.method}: {_noises(expected)}; cost {expected.charge:g}{rho}, {left}{verdict}")

@@ -190,7 +190,7 @@ def _measure_liars(settings: TrialSettings, *, as_json: bool) -> None:
 
 
 def _measure_ladder(settings: TrialSettings, *, as_json: bool) -> None:
-    """Measure how much maps of 28 days help those of days."""
+    """Measure how much maps of 28 days, and trees of 16, help those of days."""
     from fedgroup.lab.experiments.ladder import measure, table
 
     with working("publishing maps"):

@@ -17,34 +17,30 @@ def shown_windows(ledger: Ledger) -> dict[str, Any] | None:
     """Return the budget of a ledger's windows and what they cost, None if it has none."""
     from fedgroup.epsilon import NANO
     from fedgroup.privacy.windows import length_in_words
+    from fedgroup.privacy.windows_left import instant_in_words, windows_left
     from fedgroup.rho import PICO
 
-    budget, spent, accounting = ledger.window_budget, ledger.windows_spent(), ledger.accounting
-    if budget is None:
+    known = windows_left(ledger)
+    if known is None:
         return None
+    budget, accounting = known.budget, known.accounting
     counted, unit = ("epsilon", NANO) if accounting.delta is None else ("rho", PICO)
-    most = accounting.units_within(budget.cap)
-
-    def left(first: int, last: int) -> float:
-        """Return what one release that counts in one of these windows may still cost, in the dearest of them."""
-        return max(0, most - spent.most_in_a_row(budget.count, first, last)) / unit
-
     stretches = [
         {
-            "since": _instant(budget.begin_of(first)),
-            "until": _instant(budget.begin_of(last + 1)),
-            "spent": units / unit,
-            "left": left(first, last),
+            "since": instant_in_words(each.since),
+            "until": instant_in_words(each.until),
+            "spent": each.spent,
+            "left": each.left,
         }
-        for first, last, units in spent.spread()
+        for each in known.stretches
     ]
     return {
         "per": length_in_words(budget.length),
         "windows": budget.count,
         "cap": float(budget.cap),
         "counted": counted,
-        "may_count": most / unit,
-        "every": spent.every / unit,
+        "may_count": accounting.units_within(budget.cap) / unit,
+        "every": known.spent.every / unit,
         "spent": stretches,
     }
 
@@ -62,13 +58,3 @@ def print_windows(shown: dict[str, Any]) -> None:
     may = "" if shown["counted"] == "epsilon" else f", which is rho {shown['may_count']:.12g}"
     told = f"{many} of {shown['per']} may cost {shown['cap']:g} together{may}"
     result.print(f"{told}; every window was charged {shown['every']:.12g}, those above the sum that they show")
-
-
-def _instant(microseconds: int) -> str:
-    """Return a time as ISO text; beyond the years that can be written, where windows go on for ever."""
-    from datetime import UTC, datetime, timedelta
-
-    try:
-        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)).isoformat()
-    except OverflowError:
-        return "the beginning" if microseconds < 0 else "for ever"

@@ -28,7 +28,7 @@ from fedgroup.federation.opening import (
     unpacked,
 )
 from fedgroup.federation.planning import Folder, GroupingSaid, Planner, settings_said
-from fedgroup.federation.price import charges_of, expectation_of, notes_of, priced
+from fedgroup.federation.price import charges_of, expectation_of, left_about, notes_of, priced
 from fedgroup.federation.publishing import PublishDetails, Publisher, require_one_price
 from fedgroup.federation.questions import Details, MapDetails, checked, range_query, require_evaluation, require_ranges
 from fedgroup.maps.planning import MapPlan
@@ -43,9 +43,11 @@ from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
 from fedgroup.privacy.windows import WindowBudget
+from fedgroup.privacy.windows_left import WindowsLeft, windows_left
 from fedgroup.provider.lazy_grouping import Report
 from fedgroup.provider.role import Provider
 from fedgroup.questions.answers import Answer, Expectation, again, answer_facts
+from fedgroup.questions.instants import When
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.said import naming_notes, places_said, some_price
 from fedgroup.questions.sameness import same_question
@@ -141,6 +143,7 @@ class Federation:
             methods=self._methods,
             ledger=self.ledger,
             private=self.private,
+            cut=self._cut_index,
             name_question=self._key,
         )
 
@@ -167,7 +170,7 @@ class Federation:
 
     @property
     def left(self) -> float | None:
-        """What every owner can still spend on one answer for an epsilon; None when nothing is capped."""
+        """What every owner can still spend in this epoch on one answer for an epsilon; None when nothing is capped."""
         self._require_open()
         left = self.ledger.left()
         return None if left is None else float(left)
@@ -178,6 +181,17 @@ class Federation:
         self._require_open()
         left = self.ledger.left_rho()
         return None if left is None else float(left)
+
+    def left_in(self, since: When | None = None, until: When | None = None) -> float | None:
+        """Return what every owner can still spend on one count about a time: of the epoch, and of its windows."""
+        self._require_open()
+        return left_about(self.ledger, self.protection, self.public_map, since=since, until=until)
+
+    @property
+    def windows_left(self) -> WindowsLeft | None:
+        """What was charged to windows of time and what they have left; None where they have no budget of their own."""
+        self._require_open()
+        return windows_left(self.ledger)
 
     def __repr__(self) -> str:
         return f"Federation({self.public_map.domain}, <private records>)"
@@ -260,7 +274,6 @@ class Federation:
         started = time.perf_counter()
         self._require_open()
         planned = self._publisher.planned(kind, epsilon, details)
-        self._require_uncut(planned.publication.questions[0])
         made = self._publisher.publish(planned, fresh=bool(details.get("fresh")))
         made = replace(made, seconds=time.perf_counter() - started)
         self._publisher.take(made)
@@ -382,16 +395,8 @@ class Federation:
         return self._priced(query, how, details), how, details
 
     def _priced(self, query: RangeQuery, how: ChosenMethod, details: Details) -> RangeQuery:
-        """Return a question with its price; one that can be counted, about records that are here."""
-        self._require_uncut(query)
-        return priced(query, how, details.get("error"), ledger=self.ledger, protection=self.protection)
-
-    def _require_uncut(self, query: RangeQuery) -> None:
-        """Refuse people where records were left out before: an owner may be where its first records are not."""
-        if self._cut_index and "people" in query.parts:
-            raise InvalidQuery(
-                "this index holds some records of each owner only, so people cannot be counted; open all"
-            )
+        limits: dict[str, Any] = {"ledger": self.ledger, "protection": self.protection, "cut": self._cut_index}
+        return priced(query, how, details.get("error"), **limits)
 
     def _map_understood(
         self, kind: str, epsilon: float | Epsilon | None, details: MapDetails
@@ -454,7 +459,8 @@ class Federation:
             about = {"range": query.one_range, "lonlat": self.public_map.lonlat}
             return again(stored, notes=self._notes(query, how), **about)
         repeat = details.get("repeat", 1)
-        answer = self._new_answer(query, how, repeat)
+        answers, cost = self._owners.answer(query, how.terms, charges=self._charges(query, how, repeat), times=repeat)
+        answer = self._answer(query, how, answers, cost)
         if repeat == 1:
             self.ledger.store_answers({self._key(query, how): answer_facts(answer)})
         return answer
@@ -463,11 +469,6 @@ class Federation:
         if details.get("fresh", False) or details.get("repeat", 1) > 1:
             return None
         return self.ledger.stored_answer(key)
-
-    def _new_answer(self, query: RangeQuery, how: ChosenMethod, repeat: int) -> Answer:
-        charges = self._charges(query, how, repeat)
-        answers, cost = self._owners.answer(query, how.terms, charges=charges, times=repeat)
-        return self._answer(query, how, answers, cost)
 
     def _answer(self, query: RangeQuery, how: ChosenMethod, answers: Sequence[NoisyAnswers], cost: Epsilon) -> Answer:
         repeat = len(answers)

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedgroup.epsilon import NOTHING
+from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidQuery
 from fedgroup.federation.fitting import unlisted
 from fedgroup.federation.methods import ChosenMethod
+from fedgroup.federation.questions import require_uncut
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import leaves_masks_out
 from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.privacy.windows import span_of, span_of_vectors
+from fedgroup.privacy.windows_left import left_for, windows_left
 from fedgroup.questions.answers import Expectation
 from fedgroup.questions.graphs import GRAPHS
 from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.said import question_of
 from fedgroup.questions.words import question
+from fedgroup.space import Grid, PublicMap
 from fedgroup.user import role as user
 from fedgroup.user.notes import reading_notes
 from fedgroup.user.pricing import Noises, cheapest, error_said
@@ -33,7 +37,7 @@ def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: 
     text = f"{question(query)}, {how.told}" + ("" if times == 1 else f", {times} times")
     rho = None if query.rho is None else query.rho * times
     span = span_of(query, protection)
-    asked = Charge(query.epsilon * times, "query", text, protection=str(protection), rho=rho, span=span)
+    asked = Charge(query.epsilon * times, "query", text, protection=str(protection), rho=rho, span=span, times=times)
     plan = how.plan
     if plan is None or plan.grouping.epsilon == NOTHING:
         return [asked]
@@ -50,8 +54,14 @@ def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: 
     return [setup, asked]
 
 
-def priced(query: RangeQuery, how: ChosenMethod, error: Any, *, ledger: Ledger, protection: Protection) -> RangeQuery:
-    """Return a question with its price: what was said, or the least for which it is off by at most `error`."""
+def priced(
+    query: RangeQuery, how: ChosenMethod, error: Any, *, ledger: Ledger, protection: Protection, cut: bool
+) -> RangeQuery:
+    """Return a question with its price: what was said, or the least for which it is off by at most `error`.
+
+    It is one that can be counted, of records that may have been `cut` before.
+    """
+    require_uncut(query, cut=cut)
     accounting = ledger.accounting
     if error is not None and how.name != "exact":
         noises = Noises(how.noises, how.shared)
@@ -59,6 +69,13 @@ def priced(query: RangeQuery, how: ChosenMethod, error: Any, *, ledger: Ledger, 
         query = cheapest(query, error_said(error), noises, **limits)
     accounting.units_of(query.epsilon, query.rho)  # refused where it cannot be counted
     return query
+
+
+def left_about(ledger: Ledger, protection: Protection, public_map: PublicMap, **time: Any) -> float | None:
+    """Return the largest epsilon of one question about a time that every owner can still pay; None if all can."""
+    asked = question_of("count", Grid(public_map.domain, 1, 1), Epsilon(1), time, public_map)
+    left = left_for(ledger, span_of(asked, protection))
+    return None if left is None else float(left)
 
 
 def notes_of(query: RangeQuery, how: ChosenMethod, *, records: Records, protection: Protection) -> tuple[str, ...]:
@@ -91,12 +108,16 @@ def expectation_of(
     """Return what an answer would be like and would cost; nothing is spent."""
     if how.name == "exact":
         raise InvalidQuery("an exact answer has no expected error; leave the dry run out, or choose a private method")
+    charge, left, windows = ledger.price(charges), ledger.left(), windows_left(ledger)
+    here = None if windows is None else windows.left(span_of(query, protection))
     return user.expectation(
         query,
         scales=scales_of(query, protection),
         method=how.facts() | dict(price),
-        charge=ledger.price(charges),
-        left=ledger.left(),
+        charge=charge,
+        left=left,
+        affordable=all(charge <= each for each in (left, here) if each is not None),
+        left_in_windows=None if here is None else float(here),
         continuous=continuous,
         shared=how.shared,
         private=private and how.private and repeat == 1,

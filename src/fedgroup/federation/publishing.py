@@ -7,7 +7,6 @@ Proof:     docs/guarantees.md#published-maps
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -16,11 +15,11 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import FedgroupError, InvalidQuery
 from fedgroup.federation.methods import ChosenMethod, ReadyMethods
 from fedgroup.federation.price import charges_of, notes_of
-from fedgroup.federation.questions import Details, checked
-from fedgroup.maps.free import FreeAnswer
-from fedgroup.maps.planning import MapPlan, price_of_error
+from fedgroup.federation.questions import Details, checked, require_uncut
+from fedgroup.maps.planning import MapPlan, price_beyond, sharp_enough
 from fedgroup.maps.published import PublishedMap, published_facts, published_from, published_map, step_of
 from fedgroup.maps.publishing import RECORDS_OF_OWNER, Publication, Released, Subject, guess_note, sized
+from fedgroup.maps.sharpening import COMBINED
 from fedgroup.maps.shelf import Shelf
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
@@ -70,6 +69,7 @@ class Publisher:
         methods: ReadyMethods,
         ledger: Ledger,
         private: bool,
+        cut: bool,
         name_question: Callable[[RangeQuery, ChosenMethod], str],
     ) -> None:
         self._records = records
@@ -80,6 +80,7 @@ class Publisher:
         self._methods = methods
         self._ledger = ledger
         self._private = private
+        self._cut = cut
         self._name = name_question
         self.shelf = Shelf()
 
@@ -92,6 +93,7 @@ class Publisher:
             raise InvalidQuery("a map is published by private methods, once at a time; true values are had by map()")
         cost = some_epsilon(epsilon)
         whole = question_of(kind, Grid(self._map.domain, 1, 1), cost, said, self._map)
+        require_uncut(whole, cut=self._cut)
         self._require_columns(whole)
         subject = Subject(whole.kind, whole.measure, whole.since, whole.until)
         how = self._quietest(said)
@@ -179,6 +181,8 @@ class Publisher:
         made = self.shelf.newest(kind, since=whole.since, until=whole.until)
         if made is not None and made.query.measure != whole.measure:
             made = None
+        if error is not None and kind not in COMBINED:
+            made = None
         if made is None:
             if error is None:
                 raise InvalidQuery(f"no map of {kind} for this window was published; publish one, or say epsilon")
@@ -186,13 +190,11 @@ class Publisher:
         free = made.count(asked)
         if error is None or sharp_enough(free, wanted := error_said(error, expected=free.value)):
             return free
-        step = step_of(whole.measure)
         # by the map's own method, unless another is asked for
         by = {} if METHODS[made.method].needs_plan else {"method": made.method}
         said = cast(Details, by | dict(details))
-        known = math.hypot(free.noise, free.uneven) / step
         moved, noises = self._protection.of(kind, whole), self._methods.of(said).noises
-        cost = price_of_error(wanted / step, sensitivity=moved, noises=noises, known=known)
+        cost = price_beyond(free, wanted, step=step_of(whole.measure), sensitivity=moved, noises=noises)
         return made.combined(ask(kind, asked, epsilon=cost, **said), free=free)
 
     def _notes(self, planned: Planned, going: Publication) -> tuple[str, ...]:
@@ -246,9 +248,3 @@ def require_one_price(epsilon: float | Epsilon | None, details: Details, *, from
     said = (epsilon, details.get("rho"), details.get("error"), from_map or None)
     if sum(each is not None for each in said) > 1:
         raise InvalidQuery("say one price: epsilon or rho (they always ask), error, or from_map")
-
-
-def sharp_enough(free: FreeAnswer, error: float) -> bool:
-    """Tell whether a free answer's interval reaches no farther than `error`."""
-    value = free.value or 0.0
-    return max(free.interval[1] - value, value - free.interval[0]) <= error

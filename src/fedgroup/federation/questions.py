@@ -79,6 +79,12 @@ def require_ranges(ranges: Any, details: Details) -> None:
         raise InvalidQuery("a batch of questions is for private answers; ask one by one to evaluate")
 
 
+def require_uncut(query: RangeQuery, *, cut: bool) -> None:
+    """Refuse people where records were left out before: an owner may be where its first records are not."""
+    if cut and "people" in query.parts:
+        raise InvalidQuery("this index holds some records of each owner only, so people cannot be counted; open all")
+
+
 def require_evaluation(*, private: bool) -> None:
     """Refuse exact results of a federation that was opened for private ones."""
     if private:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote, unquote
@@ -17,6 +18,7 @@ from fedgroup.live.attendance import Quorum
 from fedgroup.live.settings import MPC_MOST, LiveSettings, UsualGrouping
 from fedgroup.live.standing import Standing
 from fedgroup.live.waves import IN_FLIGHT_BYTES
+from fedgroup.maps.tree import MOST_LEVELS, Tree
 from fedgroup.messages.limits import MOST_TEXT, MOST_WORDS
 from fedgroup.owner.policy import Policy
 from fedgroup.privacy.accounting import Accounting
@@ -166,6 +168,8 @@ class StandingTable(_Table, frozen=True, kw_only=True):
     grace     how long after its end a window is asked for; records that come later are in no map
     since     the first window; None: the one that begins next when the provider first runs with this table
     catch_up  how many windows that were missed are asked for later, the oldest first; older ones are left out
+    levels    with 2, also a map of every 16 windows, with 3 of every 256: long times are read from few of them. Each
+              level costs the price of the map
     """
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -175,6 +179,16 @@ class StandingTable(_Table, frozen=True, kw_only=True):
     grace: float | str = "10m"
     since: str | float | None = None
     catch_up: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 168
+    levels: Annotated[int, msgspec.Meta(ge=1, le=MOST_LEVELS)] = 1
+
+    @property
+    def tree(self) -> tuple[Standing, ...]:
+        """When which window of each level is asked for, the shortest first."""
+        shortest = self.windows
+        return shortest, *(
+            replace(shortest, name=f"{self.name}-{length}", every=shortest.every * length)
+            for length in Tree(self.levels).lengths[1:]
+        )
 
     @property
     def windows(self) -> Standing:
@@ -346,8 +360,9 @@ def _require_sensible(found: ProviderConfig | OwnerConfig) -> None:
         _ = found.policy.policy, Epsilon.of(found.ledger.cap, name="cap"), found.ledger.at_most
         _ = found.ledger.in_windows
     else:
-        _ = found.settings, [each.windows for each in found.standing]
-        if len({each.name for each in found.standing}) < len(found.standing):
+        names = [level.name for each in found.standing for level in each.tree]
+        _ = found.settings
+        if len(set(names)) < len(names):
             raise InvalidInput("every standing map has a name of its own")
 
 

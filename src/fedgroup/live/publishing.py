@@ -25,6 +25,7 @@ from fedgroup.maps.publishing import RECORDS_OF_OWNER, Publication, Released, Su
 from fedgroup.messages.cells_from import CellsFrom
 from fedgroup.messages.limits import MOST_WORDS
 from fedgroup.questions.methods import METHODS, PRIVATE, Method, trust_in
+from fedgroup.questions.query import RangeQuery
 from fedgroup.space import Box, Grid
 from fedgroup.space.blocks import Blocks
 from fedgroup.user.notes import reading_notes
@@ -204,9 +205,7 @@ def made_of(going: Progress, provider: LiveProvider, *, seconds: float) -> Publi
 async def _round(
     provider: LiveProvider, going: Progress, *, by: str, quorum: Quorum, pay_again: Callable[[Epsilon], bool]
 ) -> Progress:
-    question = going.publication.next_question
-    assert question is not None  # noqa: S101  the caller looked
-    cells_from = _told_of(going.publication) if isinstance(question.range, Blocks) else None
+    question, cells_from = next_of(going), cells_of(going)
     try:
         async with provider.question(question, method=going.method, as_map=True, cells_from=cells_from) as asked:
             tally, attendance = await asked.tallied(by=by, quorum=quorum, may_rerun=lambda: pay_again(question.epsilon))
@@ -216,6 +215,18 @@ async def _round(
             raise
         # owners paid for the rounds before
         raise error.as_charged() if isinstance(error, TooFewHeard) else TooFewHeard(heard=0, needed=1) from None
+
+
+def next_of(going: Progress) -> RangeQuery:
+    """Return the question of the round that comes next; there is one."""
+    question = going.publication.next_question
+    assert question is not None  # noqa: S101  the caller looked
+    return question
+
+
+def cells_of(going: Progress) -> CellsFrom | None:
+    """Return what owners check the cells of the next round by; None where it has none of its own."""
+    return _told_of(going.publication) if isinstance(next_of(going).range, Blocks) else None
 
 
 def _told_of(publication: Publication) -> CellsFrom:

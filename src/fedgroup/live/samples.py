@@ -83,6 +83,7 @@ keep_days = 90                        # questions, their keys and answers are fo
 # every = "hour"                      # or day, week, "15min"
 # grace = "10m"                       # it is asked for so long after a window's end; later records are in no map
 # catch_up = 168                      # so many windows that were missed are asked for later, the oldest first
+# levels = 1                          # 2: a map of every 16 windows too, 3: of every 256; each costs as much again
 # map = {{ grid = [10, 10], epsilon = 0.1 }}      # the question, as POST /v1/maps takes it
 """
 

@@ -76,6 +76,11 @@ class Begun:
         return told | {"plan": plan, "fixed": dict(self.fixed or {})}
 
     @classmethod
+    def in_told(cls, told: Mapping[str, Any]) -> Begun | None:
+        """Return the round that was begun of what is kept of a window; None between two rounds."""
+        return cls.of(told) if "round" in told else None
+
+    @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Begun:
         """Return it from JSON values."""
         plan = None if facts["plan"] is None else LivePlan.of(facts["plan"])

@@ -48,14 +48,21 @@ def interval_of(atlas: Atlas, weights: Weights, unevenness: Unevenness, *, noise
     if atlas.made.sizes.signed:
         both = math.hypot(half, Z * math.sqrt(cut.most))
         return Found(value, value - both, value + both, noise, math.sqrt(cut.most))
-    mean = max(value, noise, float(atlas.made.sizes.unit))
-    down = min(mean - _gamma(mean, cut.least, -Z), Z * math.sqrt(cut.least))
-    up = min(_gamma(mean, cut.most, Z, busy=True) - mean, max(cut.beyond, 0.0))
+    down, up = cut.ends(max(value, noise, float(atlas.made.sizes.unit)))
     moved = atlas.unbiased(weights) - value
     below, above = (max(side - noise, 0.0) for side in (-moved, moved))
     low = max(0.0, value - math.hypot(half, down) - below)
     high = max(value, 0.0) + math.hypot(half, up) + above
     return Found(value, low, high, noise, math.sqrt(cut.most))
+
+
+def uneven_in(atlas: Atlas, weights: Weights, unevenness: Unevenness) -> tuple[float, float, float]:
+    """Return what records may do inside the cells that a border cuts, in whole units, where sums are not signed.
+
+    It is the standard deviation, and how far that reaches below and above in 95 %.
+    """
+    cut, noise = _Cut.of(atlas, weights, unevenness), math.sqrt(atlas.noise(weights).variance)
+    return math.sqrt(cut.most), *cut.ends(max(atlas.value(weights), noise, float(atlas.made.sizes.unit)))
 
 
 def rough_note(found: Found) -> tuple[str, ...]:
@@ -70,6 +77,11 @@ class _Cut:
     least: float
     most: float
     beyond: float
+
+    def ends(self, mean: float) -> tuple[float, float]:
+        """Return how far a sum of this mean is below and above in 95 %."""
+        below = min(mean - _gamma(mean, self.least, -Z), Z * math.sqrt(self.least))
+        return below, min(_gamma(mean, self.most, Z, busy=True) - mean, max(self.beyond, 0.0))
 
     @classmethod
     def of(cls, atlas: Atlas, weights: Weights, unevenness: Unevenness) -> _Cut:

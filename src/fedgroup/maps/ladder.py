@@ -1,11 +1,12 @@
 """A ladder of published maps: long windows tell where inside cells records lie, short ones tell when.
 
 A map of one day has few records and so large cells. A map of the month before was released already, and is finer:
-inside the day's cells, records are taken to lie as that one says instead of evenly. A long time is read from the fewest
-maps that make it up, the longest first.
+inside the day's cells, records are taken to lie as that one says instead of evenly. A long time is read from few maps:
+those windows that make it up with the least variance (`tree.py`).
 
 Guarantee: everything here is post-processing of released maps: it costs nothing. At unit record, add-remove, a record
            pays for one map of each length (`shelf.cost_together`).
+Proof:     docs/guarantees.md#trees-of-windows
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from fedgroup.errors import InvalidQuery
 from fedgroup.maps.answering import Atlas, Weights
 from fedgroup.maps.areas import covered
 from fedgroup.maps.free import FreeAnswer, quantile
-from fedgroup.maps.intervals import interval_of
+from fedgroup.maps.intervals import uneven_in
 from fedgroup.maps.published import PublishedMap
 from fedgroup.maps.shelf import cost_together
+from fedgroup.maps.tree import Window, best_weights, needed
+from fedgroup.maps.unevenness import Unevenness
 from fedgroup.questions.instants import When, as_instant
 from fedgroup.space import Box, PublicMap, Range
 from fedgroup.space.blocks import Boxes
@@ -38,6 +41,9 @@ SIDE = 256
 _FLOOR = 0.01
 """What a pixel holds at least, in records: nowhere is known to be empty."""
 _WHOLE = 1e-9
+_SHARED = 0.15
+"""Records may lie in the same corners of cells day after day, so deviations of windows add up, not their squares; this
+share of it is left where an earlier map tells of these corners (chosen as `lab/experiments/ladder.py` says)."""
 
 
 @dataclass(frozen=True)
@@ -110,26 +116,71 @@ class Shaped:
         return np.bincount(self._cell, self.shape, len(self.atlas.made.cells)).astype(np.float64)
 
 
-def rungs(begin: int, end: int, windows: Sequence[tuple[int, int]]) -> list[int]:
-    """Return which of these windows make up [begin, end), the longest where there are several; refuse a gap."""
-    found, at = [], begin
-    while at < end:
-        fitting = [(last, number) for number, (first, last) in enumerate(windows) if first == at and last <= end]
-        if not fitting:
-            raise InvalidQuery("these maps do not make up this time: windows are to begin and end where others do")
-        last, number = max(fitting)
-        found.append(number)
-        at = last
-    return found
+@dataclass(frozen=True)
+class Rung:
+    """What one map tells of a range, in whole units: its value, the variance of its noise, and what is uneven.
+
+    `uneven` is a standard deviation, `below` and `above` how far it reaches in 95 %; `shaped` whether an earlier map
+    tells where inside cells records lie.
+    """
+
+    value: float
+    noise: float
+    uneven: float
+    below: float
+    above: float
+    shaped: bool
 
 
-def before(number: int, windows: Sequence[tuple[int, int]]) -> int | None:
+@dataclass(frozen=True)
+class Climbed:
+    """What several maps tell together: a value, standard deviations of noise and unevenness, and a 95 % interval."""
+
+    value: float
+    noise: float
+    uneven: float
+    interval: tuple[float, float]
+
+
+def rung_of(atlas: Atlas, weights: Weights, unevenness: Unevenness, *, shaped: bool) -> Rung:
+    """Return what one map tells: free of bias, since what one map is off adds up over many."""
+    return Rung(atlas.unbiased(weights), atlas.noise(weights).variance, *uneven_in(atlas, weights, unevenness), shaped)
+
+
+def climbed(begin: int, end: int, windows: Sequence[Window], rungs: Sequence[Rung], *, noises: float) -> Climbed:
+    """Return what maps of these windows tell of [begin, end) together: the sum of them with the least variance."""
+    told = np.array([(each.value, each.noise, each.uneven, each.below, each.above) for each in rungs]).reshape(-1, 5)
+    value, noise, uneven, below, above = told.T
+    weights = best_weights(begin, end, windows, (noise + uneven**2).tolist())
+    noise = weights**2 * noise
+    spread = float(noise.sum())
+    fewness = float((noise**2).sum()) / spread**2 if spread else 0.0
+    half = quantile(3 * fewness / max(noises, 1.0)) * math.sqrt(spread)
+    shared = np.where([each.shaped for each in rungs], _SHARED, 1.0)
+
+    def together(parts: Floats) -> float:
+        """Return how far unevenness reaches in all: some of it is the same in every window and adds up."""
+        mine = np.abs(weights) * parts
+        return math.hypot(float((np.sqrt(shared) * mine).sum()), math.sqrt(float(((1 - shared) * mine**2).sum())))
+
+    taken = weights < 0  # what is less in such a window is more in the sum
+    down, up = together(np.where(taken, above, below)), together(np.where(taken, below, above))
+    found = float((weights * value).sum())
+    ends = max(found - math.hypot(half, down), 0.0), max(found, 0.0) + math.hypot(half, up)
+    return Climbed(found, math.sqrt(spread), together(uneven), ends)
+
+
+def before(number: int, windows: Sequence[Window]) -> int | None:
     """Return the newest window that is longer than this one and ended when it began, or earlier; None if none did."""
     first, last = windows[number]
     longer = [
         (ended, at) for at, (began, ended) in enumerate(windows) if ended <= first and ended - began > last - first
     ]
     return max(longer)[1] if longer else None
+
+
+def _about(made: PublishedMap) -> tuple[Any, ...]:
+    return made.kind, made.query.measure, made.public_map
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +191,10 @@ class Ladder:
 
     def __post_init__(self) -> None:
         first = self.maps[0] if self.maps else None
-        if first is None or any((m.kind, m.public_map) != (first.kind, first.public_map) for m in self.maps):
+        if first is None or any(_about(each) != _about(first) for each in self.maps):
             raise InvalidQuery("a ladder is made of maps of one kind and one domain")
+        if first.kind == "people":
+            raise InvalidQuery("people do not add up over time: who is there on two days is counted in both maps")
         if any(m.query.since is None or m.query.until is None for m in self.maps):
             raise InvalidQuery("a ladder is made of maps with a time: since and until")
         if first.publication.sizes.signed:
@@ -153,31 +206,35 @@ class Ladder:
         about = as_range(asked, public_map)
         public_map.require_reachable(about)
         begin, end = as_instant(since, name="since"), as_instant(until, name="until")
-        chosen = rungs(begin, end, self._windows)
         cover = self._pixels.covered_by(about, public_map)
-        found = [self._read(number, about, cover) for number in chosen]
-        value, noise, uneven = (sum(each) for each in zip(*found, strict=True))
-        noises = min(self.maps[number].noises for number in chosen)
-        # records may lie in the same corners of cells day after day: deviations add up, not their squares
-        half = quantile(3 / max(noises * len(chosen), 1)) * math.hypot(math.sqrt(noise), uneven)
-        used = [self.maps[number] for number in chosen]
-        told = (
-            f"read from {len(used)} map{'' if len(used) == 1 else 's'}, shaped by longer ones that were released before"
+        chosen = needed(begin, end, self._windows)
+        found = climbed(
+            begin,
+            end,
+            [self._windows[number] for number in chosen],
+            [self._read(number, about, cover) for number in chosen],
+            noises=min((self.maps[number].noises for number in chosen), default=1),
         )
-        template = used[0].count(about)
+        used = [self.maps[number] for number in chosen]
+        told = f"read from {len(used)} map{'' if len(used) == 1 else 's'}, shaped by longer ones released before them"
+        template, step = used[0].count(about), used[0].step
         return replace(
             template,
-            value=max(value, 0.0),
-            interval=(max(value - half, 0.0), max(value, 0.0) + half),
-            noise=math.sqrt(noise),
-            uneven=uneven,
-            epsilon=cost_together(self.maps),
+            value=max(found.value, 0.0) * step,
+            interval=(found.interval[0] * step, found.interval[1] * step),
+            noise=found.noise * step,
+            uneven=found.uneven * step,
+            epsilon=self._cost,
             notes=(*template.notes, told),
         )
 
     @cached_property
-    def _windows(self) -> list[tuple[int, int]]:
+    def _windows(self) -> list[Window]:
         return [(int(m.query.since or 0), int(m.query.until or 0)) for m in self.maps]
+
+    @cached_property
+    def _cost(self) -> float:
+        return cost_together(self.maps)
 
     @cached_property
     def _pixels(self) -> Pixels:
@@ -196,10 +253,8 @@ class Ladder:
             self._shapes[longer] = shape_of(self.maps[longer].atlas, self._pixels)
         return Shaped(self.maps[number].atlas, self._shapes[longer], self._pixels)
 
-    def _read(self, number: int, asked: Range, cover: Floats) -> tuple[float, float, float]:
-        """Return the value of one map in a range, the variance of its noise, and the deviation of unevenness."""
+    def _read(self, number: int, asked: Range, cover: Floats) -> Rung:
+        """Return what one map tells of a range."""
         made, shaped = self.maps[number], self._shaped(number)
         weights = made.atlas.weights(asked) if shaped is None else shaped.weights(asked, cover)
-        found = interval_of(made.atlas, weights, made.unevenness, noises=made.noises)
-        step = made.step
-        return found.value * step, (found.noise * step) ** 2, found.uneven * step
+        return rung_of(made.atlas, weights, made.unevenness, shaped=shaped is not None)

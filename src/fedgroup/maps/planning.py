@@ -134,5 +134,25 @@ def price_of_error(error: float, *, sensitivity: int, noises: float, known: floa
     return Epsilon(high)
 
 
+def sharp_enough(free: FreeAnswer, error: float) -> bool:
+    """Tell whether a free answer's interval reaches no farther than `error`."""
+    return _reach(free) <= error
+
+
+def price_beyond(free: FreeAnswer, error: float, *, step: float, sensitivity: int, noises: float) -> Epsilon:
+    """Return the least epsilon of an answer that is, together with a free one, off by at most `error` in 95 %.
+
+    Requires:  the free answer alone is not `sharp_enough`.
+    """
+    # where one end of the interval is the farther one, that is how little is known
+    known = max(math.hypot(free.noise, free.uneven), _reach(free) / quantile(3 / max(noises, 1.0)))
+    return price_of_error(error / step, sensitivity=sensitivity, noises=noises, known=known / step)
+
+
+def _reach(free: FreeAnswer) -> float:
+    value = free.value or 0.0
+    return max(free.interval[1] - value, value - free.interval[0])
+
+
 def _deviation(nano: int, sensitivity: int, noises: float) -> float:
     return NoiseSum(DiscreteLaplace(scale_of_noise(sensitivity, Epsilon(nano))), noises).standard_deviation

@@ -15,6 +15,8 @@ from fedgroup.maps.free import Comparison, FreeAnswer, quantile
 from fedgroup.questions.answers import PrivateAnswer
 
 TOGETHER = "combined with what the published map knows"
+COMBINED = ("count", "sum")
+"""Kinds whose paid answers mean what a map's do: people on a map are counted at their first place only."""
 _APART = 2.0
 """So many times as wide as in 95 % both intervals are, and still do not meet, where they tell of different records."""
 

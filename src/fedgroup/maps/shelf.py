@@ -6,11 +6,12 @@ What they cost a record together is told. To delete a map changes nothing: what 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from fedgroup.maps.private_map import PrivateMap
 from fedgroup.maps.published import PublishedMap
 
 OF_RECORDS = "one record, add-remove"
@@ -48,18 +49,19 @@ class Shelf:
         return cost_together(self.maps)
 
 
-def cost_together(maps: Sequence[PublishedMap]) -> float:
-    """Return what maps cost one protected unit together.
+def cost_together(maps: Sequence[PrivateMap], cost: Callable[[PrivateMap], float] = lambda made: made.epsilon) -> float:
+    """Return what maps cost one protected unit together: epsilon, or else what `cost` tells of each, such as its rho.
 
     A record has one time: under add-remove it pays for the maps whose windows it lies in, and no others. A subject or
     an owner has records at all times, and a record that is replaced may move: they pay for all.
     """
     if not all(made.protection == OF_RECORDS for made in maps):
-        return math.fsum(made.epsilon for made in maps)
-    windows = [(_start(m), _end(m), m.epsilon) for m in maps]
-    return max(
-        (math.fsum(cost for first, last, cost in windows if first <= at < last) for at, _, _ in windows), default=0.0
-    )
+        return math.fsum(cost(made) for made in maps)
+    most, at_once = 0.0, list[tuple[float, float]]()
+    for first, last, price in sorted((_start(made), _end(made), cost(made)) for made in maps):
+        at_once = [each for each in at_once if each[0] > first] + [(last, price)]
+        most = max(most, math.fsum(each for _, each in at_once))
+    return most
 
 
 def _same(one: PublishedMap, other: PublishedMap) -> bool:
@@ -69,9 +71,9 @@ def _same(one: PublishedMap, other: PublishedMap) -> bool:
     return np.array_equal(one.publication.released[2].counts, other.publication.released[2].counts)
 
 
-def _start(made: PublishedMap) -> float:
+def _start(made: PrivateMap) -> float:
     return -math.inf if made.query.since is None else float(made.query.since)
 
 
-def _end(made: PublishedMap) -> float:
+def _end(made: PrivateMap) -> float:
     return math.inf if made.query.until is None else float(made.query.until)

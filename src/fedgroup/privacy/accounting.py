@@ -50,10 +50,16 @@ class Accounting:
     def __str__(self) -> str:
         return self.kind if self.delta is None else f"zcdp with delta {self.delta}"
 
-    def units_of(self, epsilon: Epsilon, rho: Rho | None) -> int:
-        """Return what a release counts: its rho, or else its epsilon."""
+    def units_of(self, epsilon: Epsilon, rho: Rho | None, *, times: int = 1) -> int:
+        """Return what a release counts: its rho, or else its epsilon.
+
+        Of an epsilon that was shared equally by so many releases, concentrated accounting counts each of them.
+
+        Guarantee: never less than the releases count one by one.
+        """
         if self.delta is not None:
-            return Rho.of_pure(epsilon).pico if rho is None else rho.pico
+            one = Epsilon(-(-epsilon.nano // times))
+            return Rho.of_pure(one).pico * times if rho is None else rho.pico
         if rho is not None:
             raise InvalidInput(RHO_IN_PURE)
         return epsilon.nano
@@ -72,9 +78,9 @@ class Accounting:
         """Return the largest epsilon that a question may have whose answer counts no more than so many units."""
         return Epsilon(min(units, LARGEST * NANO)) if self.delta is None else self.as_rho(units).pure
 
-    def rho_of(self, epsilon: Epsilon, rho: Rho | None) -> Rho | None:
+    def rho_of(self, epsilon: Epsilon, rho: Rho | None, *, times: int = 1) -> Rho | None:
         """Return what a release counts as a rho; None where epsilon is counted."""
-        return None if self.delta is None else Rho(self.units_of(epsilon, rho))
+        return None if self.delta is None else Rho(self.units_of(epsilon, rho, times=times))
 
     def as_rho(self, units: int) -> Rho:
         """Return units of concentrated accounting as a rho."""

@@ -30,6 +30,7 @@ class Charge:
 
     With a `rho` that is its cost, and only ledgers of concentrated accounting take it; `epsilon` is then the largest
     pure one that costs no more. `span` tells which windows of time it is charged to, where there are budgets of such.
+    A question that is asked several `times` costs them all, of one epsilon, or rho, in all.
     """
 
     epsilon: Epsilon
@@ -40,6 +41,11 @@ class Charge:
     protection: str | None = "one record, add-remove"
     rho: Rho | None = None
     span: Span = UNKNOWN
+    times: int = 1
+
+    def units(self, accounting: Accounting) -> int:
+        """Return what it counts."""
+        return accounting.units_of(self.epsilon, self.rho, times=self.times)
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ def entry_of(charge: Charge, *, at: str, epoch: int, accounting: Accounting = PU
     """Return the line a charge leaves in a ledger."""
     owners = None if charge.owners is None else len(charge.owners)
     epsilon = charge.epsilon if charge.rho is None else NOTHING
-    rho = accounting.rho_of(charge.epsilon, charge.rho)
+    rho = accounting.rho_of(charge.epsilon, charge.rho, times=charge.times)
     return Entry(at, epoch, charge.purpose, charge.question, epsilon, owners, rho)
 
 
@@ -189,7 +195,7 @@ def settle(charges: Sequence[Charge], *, cap: Epsilon | None, before: Spending) 
     Guarantee: no owner that pays ends above the cap.
     """
     accounting = before.accounting
-    costs = [accounting.units_of(charge.epsilon, charge.rho) for charge in charges]
+    costs = [charge.units(accounting) for charge in charges]
     for_all = sum(cost for charge, cost in zip(charges, costs, strict=True) if charge.owners is None)
     for_some: Counter[str] = Counter()
     for charge, cost in zip(charges, costs, strict=True):
@@ -205,7 +211,7 @@ def settle(charges: Sequence[Charge], *, cap: Epsilon | None, before: Spending) 
 
 def window_costs(charges: Sequence[Charge], accounting: Accounting) -> list[Cost]:
     """Return what charges cost in windows of time; what some owners pay counts for all."""
-    return [(accounting.units_of(charge.epsilon, charge.rho), charge.span) for charge in charges]
+    return [(charge.units(accounting), charge.span) for charge in charges]
 
 
 def once_per_plan(charges: Sequence[Charge], known: Callable[[Charge], bool]) -> list[Charge]:

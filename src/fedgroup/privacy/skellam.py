@@ -4,8 +4,8 @@ Requires:  uniform bits; a variance that is an exact fraction.
 Guarantee: a draw of variance s takes the integer k with probability exactly exp(-s) I_|k|(s), I the modified Bessel
            function. No floating-point number takes part in a decision, and no tail is cut. Sums of independent draws
            have exactly the law of the sum of their variances: t shares of s / t are one noise of s. Added to a vector
-           of known L1 and squared L2 sensitivities, in every entry, it costs `skellam_rho` (Agarwal and others 2021).
-Proof:     docs/guarantees.md#skellam-noise
+           of known L1 and squared L2 sensitivities, in every entry, it costs `skellam_rho` at every whole order.
+Proof:     docs/guarantees.md#skellam-noise (a concavity argument of ours; the bound is Agarwal and others', 2021)
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ def skellam_rho(variance: Fraction, *, reach: int, squared: int) -> Fraction:
 
     The bound at order a, divided by a, is D2 / (2s) + min(((2 - 1/a) D2 + 6 D1 / a) / (4 s^2), 3 D1 / (2 a s)). Over
     a >= 2 the first of the two is largest at a = 2 or for a without end, the second at a = 2.
+
+    Guarantee: the Renyi divergence of every whole order a >= 2 is at most a times this.
+    Proof:     docs/guarantees.md#skellam-noise
     """
     of_squares = max(Fraction(3 * squared + 6 * reach, 8), Fraction(squared, 2)) / variance**2
     return Fraction(squared) / (2 * variance) + min(of_squares, Fraction(3 * reach, 4) / variance)

@@ -226,10 +226,10 @@ class WindowsSpent:
 
     def spread(self) -> list[tuple[int, int, int]]:
         """Return the first and the last window of each stretch that was charged alike, and how much in all."""
-        ends = [place for place, _ in self.steps[1:]]
+        places = [place for place, _ in self.steps]
         return [
             (first, end - 1, self.every + units)
-            for (first, units), end in zip(self.steps, [*ends, LAST + 1], strict=True)
+            for (first, units), end in zip(self.steps, [*places, LAST + 1][1:], strict=True)
             if units
         ]
 

@@ -121,8 +121,9 @@ class OwnersLeft:
 class Expectation:
     """What an answer would be like, told before anything is spent; AVG tells the errors of its SUM and its COUNT.
 
-    `left` is what is left of the budget, or of a user's allowance in a live federation, which also knows `owners_left`.
-    Errors are those of each of the `bins` of a map.
+    `left` is what is left of the budget, or of a user's allowance in a live federation, which also knows `owners_left`;
+    `left_in_windows` what the windows of time that it meets have left, where they have a budget of their own. Errors
+    are those of each of the `bins` of a map.
     """
 
     kind: str
@@ -144,6 +145,7 @@ class Expectation:
     owners_left: OwnersLeft | None = None
     bins: int = 1
     rho: float | None = None
+    left_in_windows: float | None = None
 
 
 def answer_facts(answer: PrivateAnswer) -> dict[str, Any]:

@@ -63,8 +63,9 @@ def create_app(
     work, metrics = ChargedWork(state, turns or Turns(lambda: questions_at_once(provider))), Metrics()
 
     expiries = expiries or Expiries()
-    questions = Questions(provider, state, work, metrics, expiries)
-    publications, maps = Publications(provider, state, work, questions), KeptMaps(state)
+    maps = KeptMaps(state)
+    questions = Questions(provider, state, work, metrics, expiries, maps)
+    publications = Publications(provider, state, work, questions)
     repeated = StandingMaps(standing, provider, state, questions, clock=clock)
 
     @asynccontextmanager

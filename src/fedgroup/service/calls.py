@@ -43,7 +43,8 @@ class AskDetails(Said, total=False):
     least_owners, least_share
                 refuse the question, for nothing, if fewer owners, or a smaller share of those known, are here
     key         idempotency key: the same question with the same key is charged once; a new one by default
-    error       instead of a price: how far off in 95 %, such as 10, "10% of 500", or "10%" where a map was published
+    error       instead of a price: how far off in 95 %, such as 10, "10% of 500", or "10%" where a map was published;
+                what that map knows is not paid, unless `fresh`
     """
 
     error: float | str | None

@@ -22,6 +22,8 @@ from fedgroup.questions.answers import Expectation
 from fedgroup.questions.methods import Method, chosen
 from fedgroup.questions.query import RangeQuery
 from fedgroup.service.charged_work import ChargedWork, Order, Result, Work
+from fedgroup.service.kept_maps import KeptMaps
+from fedgroup.service.known_maps import KnownOfRange, known_of
 from fedgroup.service.metrics import Metrics
 from fedgroup.service.problems import Problem
 from fedgroup.service.replies import PlanShown
@@ -90,35 +92,46 @@ class Questions:
     """Asks owners what users ask."""
 
     def __init__(
-        self, provider: LiveProvider, state: ProviderState, work: ChargedWork, metrics: Metrics, expiries: Expiries
+        self,
+        provider: LiveProvider,
+        state: ProviderState,
+        work: ChargedWork,
+        metrics: Metrics,
+        expiries: Expiries,
+        maps: KeptMaps,
     ) -> None:
         self._provider = provider
         self._expiries = expiries
         self._state = state
         self._work = work
         self._metrics = metrics
+        self._maps = maps
 
     async def ask(self, user: User, asked: QuestionAsked, *, key: str | None) -> Question:
         """Return the question with its answer; what cannot be asked is refused before it is charged."""
-        query, method = await self._understood(asked)
+        query, method, known = await self._understood(user, asked)
         quorum = self._provider.settings.quorum.stricter(asked.least_owners, asked.least_share)
 
         @asynccontextmanager
         async def opened() -> AsyncIterator[Work]:
+            if known is not None and known.is_enough:
+                yield self._read_from(known, method)
+                return
             self.require_ready(method, quorum)
             as_map = isinstance(asked, MapAsked)
             async with self._provider.question(query, method=method.name, as_map=as_map) as live:
-                yield self._work_on(live, quorum, fresh=asked.fresh)
+                yield self._work_on(live, quorum, fresh=asked.fresh, known=known)
 
         return await self._work.run(user.name, Order(plain_question(asked, query), query.epsilon, opened), key=key)
 
     async def expect(self, user: User, asked: QuestionAsked) -> Expectation:
         """Return what an answer would be like; groups may be formed for that, nothing is spent."""
-        query, method = await self._understood(asked)
+        query, method, known = await self._understood(user, asked)
         provider = self._provider
         self.require_ready(method, provider.settings.quorum.stricter(asked.least_owners, asked.least_share))
         async with provider.question(query, method=method.name) as live:
-            return await live.expect(left=user.left)
+            expected = await live.expect(left=user.left)
+        return expected if known is None else known.foretold(expected)
 
     async def regroup(self, user: User, asked: PlanAsked, *, key: str | None) -> Question:
         """Make a new plan, charged to the operator's allowance as it is to every owner's budget."""
@@ -138,18 +151,36 @@ class Questions:
         order = Order({PLAN: asked.model_dump(mode="json")}, epsilon, opened)
         return await self._work.run(user.name, order, key=key)
 
-    async def _understood(self, asked: QuestionAsked) -> tuple[RangeQuery, Method]:
-        """Return what was asked; districts take a while to tell apart, and others do not wait for that."""
-        found = await asyncio.to_thread(self._read, asked) if isinstance(asked, MapAsked) else self._read(asked)
-        return found if asked.error is None else (await self._priced(found[0], found[1], asked), found[1])
+    async def _understood(self, user: User, asked: QuestionAsked) -> tuple[RangeQuery, Method, KnownOfRange | None]:
+        """Return what was asked, and what a map knows of it where its price is an error.
 
-    async def _priced(self, query: RangeQuery, method: Method, asked: QuestionAsked) -> RangeQuery:
+        Districts take a while to tell apart, and others do not wait for that.
+        """
+        found = await asyncio.to_thread(self._read, asked) if isinstance(asked, MapAsked) else self._read(asked)
+        query, method = found
+        if asked.error is None:
+            return query, method, None
+        known = None if asked.fresh else await self._known(user, query, asked.error)
+        if known is not None and known.is_enough:
+            return query, method, known
+        return await self._priced(query, method, asked, known), method, known
+
+    async def _known(self, user: User, query: RangeQuery, error: Any) -> KnownOfRange | None:
+        settings, here = self._provider.settings, len(self._provider.desk.present)
+        return await known_of(query, error, user=user, maps=self._maps, state=self._state, settings=settings, here=here)
+
+    async def _priced(
+        self, query: RangeQuery, method: Method, asked: QuestionAsked, known: KnownOfRange | None
+    ) -> RangeQuery:
         """Return a question at the least price for which it is sharp enough, as owners are here now."""
-        provider, wanted = self._provider, error_said(asked.error)
+        provider = self._provider
+        wanted = error_said(asked.error) if known is None else known.wanted
         self.require_ready(method, provider.settings.quorum)
         async with provider.question(query, method=method.name) as live:
             noises = Noises(provider.partition(live.plan)[1], provider.shared(live.plan))
         settings = provider.settings
+        if known is not None:
+            return await asyncio.to_thread(lambda: known.priced(query, settings, noises=noises.all))
         limits: dict[str, Any] = {"protection": settings.protection, "accounting": settings.accounting, "cap": None}
         return await asyncio.to_thread(lambda: cheapest(query, wanted, noises, **limits))
 
@@ -181,8 +212,25 @@ class Questions:
         if not self._provider.desk.present:
             raise TooFewHeard(heard=0, needed=1)
 
-    def _work_on(self, live: LiveQuestion, quorum: Quorum, *, fresh: bool) -> Work:
+    def _read_from(self, known: KnownOfRange, method: Method) -> Work:
+        """Return what is to be done for a question that a published map answers: nobody is asked."""
+        result = result_of(known.free, self._provider.settings.public_map)
+
+        async def never(_question: Question) -> Result:
+            raise AssertionError("what is there already is not asked for")
+
+        async def there_already() -> Result:
+            self._metrics.count_question(method.name, "stored", 0.0)
+            return result
+
+        return Work(never, there_already)
+
+    def _work_on(self, live: LiveQuestion, quorum: Quorum, *, fresh: bool, known: KnownOfRange | None = None) -> Work:
         """Return what is to be done for a question: look for its answer, or ask the owners."""
+
+        def with_map(answer: Released) -> Released:
+            return answer if known is None else known.together(answer)
+
         method, query, public_map = live.method.name, live.query, self._provider.settings.public_map
 
         async def there_already() -> Result | None:
@@ -193,7 +241,7 @@ class Questions:
                 self.require_ready(live.method, quorum)  # owners may have left meanwhile
                 return None
             self._metrics.count_question(method, "stored", time.perf_counter() - started)
-            return result_of(answer, public_map)
+            return result_of(with_map(answer), public_map)
 
         async def asked(question: Question) -> Result:
             """Ask the owners; a group that falls silent is asked once more only if that is paid for too."""
@@ -205,7 +253,7 @@ class Questions:
                     may_rerun=lambda: self._state.spend_more(question, query.epsilon),
                 )
                 outcome = "answered"
-                return result_of(answer, public_map)
+                return result_of(with_map(answer), public_map)
             finally:
                 self._metrics.count_question(method, outcome, time.perf_counter() - started)
 

@@ -100,7 +100,8 @@ class QuestionAsked(_Strict):
     )
     error: float | str | None = Field(
         None,
-        description="instead of a price: how far off in 95 %, such as 10 or '10% of 500'; it costs what that takes",
+        description="instead of a price: how far off in 95 %, such as 10 or '10% of 500'; it costs what that takes "
+        "beyond what a published map knows, unless fresh",
     )
     attribute: str | None = Field(None, min_length=1, max_length=MOST_TEXT, description="for sum and avg")
     clip: float | None = Field(None, gt=0, description="for sum and avg: values are cut to [0, clip]")

@@ -1,6 +1,7 @@
 """Standing maps: a map question that the provider repeats for every window of time, once it is over.
 
-Guarantee: a window is begun on disk, with the id of its one round, before any owner is asked. Whatever dies, and as
+Guarantee: a window is begun on disk, with the id of its round, before any owner is asked; an adaptive map has three
+           rounds, one after the other, each with an id that is kept first. Whatever dies, and as
            often as it is tried, every owner is charged once for it at most, and it is ended once: published, or failed
            if no owner could answer it. Windows are asked for in their order. Nobody is asked for a window before its
            end and grace by the provider's clock; an owner decides by its own (`Policy.complete_after`).
@@ -21,20 +22,33 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, FedgroupError, InvalidInput, TooFewHeard, TooFewHere
 from fedgroup.live.asking import INCOMPLETE, NamedRound
 from fedgroup.live.attendance import Attendance, Quorum
 from fedgroup.live.config import StandingTable
 from fedgroup.live.provider import LiveProvider
-from fedgroup.live.question import LiveQuestion
+from fedgroup.live.publishing import Progress, cells_of, made_of, next_of, planned, quietest
+from fedgroup.live.question import LiveQuestion, Released
+from fedgroup.live.settings import LiveSettings
 from fedgroup.live.standing import Begun, Standing
 from fedgroup.live.tally import Tally
+from fedgroup.maps.publishing import Subject
 from fedgroup.messages.limits import MOST_TEXT
-from fedgroup.questions.methods import Method, chosen
+from fedgroup.questions.methods import METHODS, Method, chosen
 from fedgroup.questions.query import RangeQuery
+from fedgroup.questions.said import some_epsilon
 from fedgroup.service.problems import Problem
 from fedgroup.service.questions import Questions, require_offered, result_of
-from fedgroup.service.requests import MapAsked, plain_question, range_query, require_noise
+from fedgroup.service.requests import (
+    MapAsked,
+    plain_publication,
+    plain_question,
+    range_query,
+    require_noise,
+    subject_said,
+)
+from fedgroup.space import Grid
 from fedgroup.storage.provider_state import ProviderState, Question
 from fedgroup.storage.standing_book import StandingBook, Window
 
@@ -59,15 +73,19 @@ class StandingMap:
     asked: MapAsked
 
     @classmethod
+    def levels_of(cls, table: StandingTable) -> list[StandingMap]:
+        """Return the maps that a table stands for: one, or one a level, of windows that nest."""
+        shortest = cls.of(table)
+        return [replace(shortest, windows=windows) for windows in table.tree]
+
+    @classmethod
     def of(cls, table: StandingTable) -> StandingMap:
-        """Return what a table of the provider's file stands for, or say what is wrong with it."""
+        """Return the map of the shortest windows of a table, or say what is wrong with it."""
         said = f"the standing map {table.name!r}"
         if "error" in table.map:
             raise InvalidInput(f"{said} costs the same in every window: say epsilon or rho, and no error")
-        if not {"since", "until", "every", "dry_run", "fresh", "adaptive"}.isdisjoint(table.map):
-            raise InvalidInput(
-                f"{said} gets its time from its windows: leave since, until, every, fresh and adaptive out"
-            )
+        if not {"since", "until", "every", "dry_run", "fresh"}.isdisjoint(table.map):
+            raise InvalidInput(f"{said} gets its time from its windows: leave since, until, every and fresh out")
         try:
             asked = MapAsked.model_validate(table.map)
         except ValidationError as error:
@@ -104,7 +122,7 @@ class StandingMaps:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         """`clock` tells the seconds since 1970."""
-        self.maps = [StandingMap.of(table) for table in tables]
+        self.maps = [level for table in tables for level in StandingMap.levels_of(table)]
         self.book = StandingBook(state)
         self._provider = provider
         self._state = state
@@ -117,9 +135,7 @@ class StandingMaps:
             for each in self.maps
         }
         for each in self.maps:
-            query = range_query(each.of_window(self._first[each.windows.name]), provider.settings)
-            require_offered(query, provider.settings)
-            provider.sendable(query)
+            self._require_askable(each.of_window(self._first[each.windows.name]))
 
     def start(self) -> list[asyncio.Task[None]]:
         """Begin to keep every standing map up; the tasks end when they are cancelled."""
@@ -140,8 +156,9 @@ class StandingMaps:
     async def _keep_up(self, standing: StandingMap) -> None:
         async with AsyncExitStack() as held:
             unfinished = self.book.unfinished(standing.windows.name)
-            if unfinished is not None:  # its groups are not to be forgotten before it is ended
-                await held.enter_async_context(self._provider.holding(Begun.of(unfinished.told).plan))
+            begun = None if unfinished is None else Begun.in_told(unfinished.told)
+            if begun is not None:  # its groups are not to be forgotten before it is ended
+                await held.enter_async_context(self._provider.holding(begun.plan))
             known = len((await self._provider.attendance()).known)
             await self._provider.desk.until_present(max(1, known), RETURN_S)
             while True:
@@ -176,67 +193,128 @@ class StandingMaps:
             return AGAIN_S
         return 0.0
 
+    def _require_askable(self, asked: MapAsked) -> None:
+        """Refuse a map that could not be asked for in any window."""
+        settings = self._provider.settings
+        if asked.adaptive:
+            require_offered(whole_of(subject_said(asked, settings), some_epsilon(asked.epsilon), settings), settings)
+            return
+        query = range_query(asked, settings)
+        require_offered(query, settings)
+        self._provider.sendable(query)
+
     async def _end(self, standing: StandingMap, begin: int, window: Window | None) -> None:
-        """Ask for a window, and publish its map."""
+        """Ask for a window, and publish its map: one round, or those of an adaptive map, one after the other."""
         asked = standing.of_window(begin)
-        query = await asyncio.to_thread(range_query, asked, self._provider.settings)
-        method = chosen(asked.method, planned=self._provider.plan is not None)
-        require_noise(query, self._provider.settings, masked=not method.alone)
         quorum = self._provider.settings.quorum.stricter(asked.least_owners, asked.least_share)
-        begun = None if window is None else Begun.of(window.told)
+        going = await self._going(asked, window, quorum) if asked.adaptive else None
+        begun = None if window is None else Begun.in_told(window.told)
+        while going is None or going.publication.next_question is not None:
+            ended = await self._round(standing, begin, going, begun, quorum)
+            if ended is None:
+                return
+            going, begun = ended, None
+        made = made_of(going, self._provider, seconds=0.0)
+        await self._publish(standing, begin, await self._charged(standing, begin, going), made)
+
+    async def _going(self, asked: MapAsked, window: Window | None, quorum: Quorum) -> Progress:
+        """Return how far an adaptive map of a window came; one that is new is planned as owners are here now."""
+        settings = self._provider.settings
+        if window is not None:
+            return Progress.of(window.told["progress"], settings.public_map.domain)
+        method, epsilon = METHODS[asked.method or quietest(self._provider)], some_epsilon(asked.epsilon)
+        self._questions.require_ready(method, quorum)
+        subject, sizes = subject_said(asked, settings), {"records": asked.records, "most_cells": asked.most_cells}
+        going = await planned(self._provider, subject, epsilon, method=method.name, **sizes)
+        for share in going.publication.sizes.shares:
+            require_noise(whole_of(subject, share, settings), settings, masked=not method.alone)
+        return going
+
+    async def _round(
+        self, standing: StandingMap, begin: int, going: Progress | None, begun: Begun | None, quorum: Quorum
+    ) -> Progress | None:
+        """Ask one round, under an id that is kept first; return how far an adaptive map came, None if all is ended."""
+        asked, name = standing.of_window(begin), standing.windows.name
+        if going is None:
+            query = await asyncio.to_thread(range_query, asked, self._provider.settings)
+            method = chosen(asked.method, planned=self._provider.plan is not None)
+            require_noise(query, self._provider.settings, masked=not method.alone)
+        else:
+            query, method = next_of(going), METHODS[going.method]
         if begun is not None and begun.nobody_paid(frozenset(self._provider.desk.present)):
             begun = None  # its groups may be forgotten by now; another round of others is begun instead
         async with AsyncExitStack() as held:
             held_plan = None if begun is None else begun.plan
-            name = method.name if begun is None else begun.method
-            self._questions.require_ready(_method(name), quorum)
+            by = method.name if begun is None else begun.method
+            self._questions.require_ready(_method(by), quorum)
+            cells_from = None if going is None else cells_of(going)
             live = await held.enter_async_context(
-                self._provider.question(query, method=name, as_map=True, held=held_plan)
+                self._provider.question(query, method=by, as_map=True, held=held_plan, cells_from=cells_from)
             )
-            question = await self._charged(standing, begin, query)
+            question = await self._charged(standing, begin, query if going is None else going)
+            progress = {} if going is None else {"progress": going.facts()}
             if begun is None:
-                begun = Begun(secrets.token_bytes(16), name, live.plan, self._provider.left_out)
-                await asyncio.to_thread(self.book.keep, standing.windows.name, begin, question, begun.facts())
-            await self._ended(standing, begin, question, live, begun, quorum)
+                begun = Begun(secrets.token_bytes(16), by, live.plan, self._provider.left_out)
+                await asyncio.to_thread(self.book.keep, name, begin, question, begun.facts() | progress)
+            found = await self._heard(standing, begin, question, live, begun, quorum, progress)
+            if found is None:
+                return None
+            if going is None:
+                await self._publish(standing, begin, question, live.read(*found))
+                return None
+            going = going.after(live, *found)
+            await asyncio.to_thread(self.book.keep, name, begin, question, {"progress": going.facts()})
+            return going
 
-    async def _charged(self, standing: StandingMap, begin: int, query: RangeQuery) -> Question:
-        """Return the question of a window, charged to its user once."""
-        request = json.loads(json.dumps(plain_question(standing.of_window(begin), query)))  # as it is kept
-        key = standing.key(begin)
+    async def _charged(self, standing: StandingMap, begin: int, about: RangeQuery | Progress) -> Question:
+        """Return the question of a window, charged to its user once, with all its rounds."""
+        asked = standing.of_window(begin)
+        said = plain_publication(asked) if isinstance(about, Progress) else plain_question(asked, about)
+        epsilon = about.publication.sizes.epsilon if isinstance(about, Progress) else about.epsilon
+        request, key = json.loads(json.dumps(said)), standing.key(begin)  # as it is kept
         try:
-            found = await asyncio.to_thread(self._state.begin, standing.user, request, query.epsilon, key=key)
+            found = await asyncio.to_thread(self._state.begin, standing.user, request, epsilon, key=key)
         except BudgetExhausted:
             raise InvalidInput(f"the allowance of {standing.user!r} is spent; raise it: fedgroup users") from None
         if found.request != request:
             raise InvalidInput(f"{standing.user!r} asked something else with the key {key!r}")
         return found
 
-    async def _ended(
-        self, standing: StandingMap, begin: int, question: Question, live: LiveQuestion, begun: Begun, quorum: Quorum
-    ) -> None:
+    async def _heard(
+        self,
+        standing: StandingMap,
+        begin: int,
+        question: Question,
+        live: LiveQuestion,
+        begun: Begun,
+        quorum: Quorum,
+        progress: Mapping[str, Any],
+    ) -> tuple[Tally, Attendance] | None:
+        """Return what owners said in a round; None if no owner can answer it, and the window has failed."""
         name = standing.windows.name
 
         async def keep(fixed: Mapping[str, list[int]]) -> None:
             told = replace(begun, fixed=fixed).facts()
-            await asyncio.to_thread(self.book.keep, name, begin, question, told)
+            await asyncio.to_thread(self.book.keep, name, begin, question, {**told, **progress})
 
         named = NamedRound(begun.round, begun.left_out, dict(begun.fixed or {}), keep)
         try:
-            tally, attendance = await self._tallied(live, named, standing.user, quorum)
+            return await self._tallied(live, named, standing.user, quorum)
         except TooFewHeard as error:
             late = standing.windows.oldest(begin, self._now()) > begin
             if not late and (INCOMPLETE in error.refused or not error.refused):
                 raise  # it is asked for again: whoever paid says the same once more
-            if error.charged:
+            if error.charged or answered(progress):
                 await asyncio.to_thread(self._state.finish, question, None)
             else:
                 await asyncio.to_thread(self._state.give_back, question)
             await asyncio.to_thread(self.book.fail, name, begin, question, str(error))
-            return
-        made = live.read(tally, attendance)
+            return None
+
+    async def _publish(self, standing: StandingMap, begin: int, question: Question, made: Released) -> None:
         made = replace(made, notes=(*made.notes, standing.windows.late_note))
         answer = await asyncio.to_thread(result_of, made, self._provider.settings.public_map)
-        await asyncio.to_thread(self.book.publish, name, begin, question, answer)
+        await asyncio.to_thread(self.book.publish, standing.windows.name, begin, question, answer)
 
     async def _tallied(
         self, live: LiveQuestion, named: NamedRound, user: str, quorum: Quorum
@@ -267,6 +345,16 @@ def _may_be_more(tally: Tally) -> bool:
     """Tell whether somebody who was not heard may be heard if it is asked once more."""
     missing = tally.present - tally.heard
     return any(tally.refused.get(name, INCOMPLETE) in (INCOMPLETE, "late") for name in missing)
+
+
+def answered(progress: Mapping[str, Any]) -> bool:
+    """Tell whether owners answered a round of an adaptive map before."""
+    return bool(progress) and bool(progress["progress"]["heard_of"])
+
+
+def whole_of(subject: Subject, epsilon: Epsilon, settings: LiveSettings) -> RangeQuery:
+    """Return the question about the whole domain as one bin."""
+    return subject.question(Grid(settings.public_map.domain, 1, 1), epsilon)
 
 
 def _method(name: str) -> Method:

@@ -399,7 +399,7 @@ def _write_line(connection: sqlite3.Connection, row: tuple[Any, ...], accounting
     if accounting == PURE:
         connection.execute(_NEW_ENTRY, row)
     else:
-        connection.execute(_NEW_RHO_ENTRY, (*row, accounting.units_of(charge.epsilon, charge.rho)))
+        connection.execute(_NEW_RHO_ENTRY, (*row, charge.units(accounting)))
 
 
 def _entry(row: Sequence[Any]) -> Entry:

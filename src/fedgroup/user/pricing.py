@@ -41,7 +41,7 @@ def price_facts(query: RangeQuery, accounting: Accounting, *, times: int, delta:
     comes to, with the delta that is added to it.
     """
     rho = None if query.rho is None else query.rho * times
-    counted = accounting.rho_of(query.epsilon * times, rho)
+    counted = accounting.rho_of(query.epsilon * times, rho, times=times)
     if rho is None or accounting.delta is None:
         return {"epsilon": float(query.epsilon * times), "rho": _float(counted), "delta": delta}
     stated = accounting.stated(rho.pico)

@@ -1,12 +1,14 @@
-"""How much long windows help short ones: days and months of published maps, against daily maps added up.
+"""How much long windows help short ones: ladders and trees of published maps, against daily maps added up.
 
 Everything is measured against the truth, so nothing here is private. Every record costs epsilon 1 in all: one map of
-its day, or half of it for its day and half for its 28 days. Days are shaped by the 28 days *before*, as they are live.
+its day, or a share of it for its day and for every longer window that it is in. Days are shaped by longer windows
+*before* them, as they are live. Constants were chosen on a synthetic city and on one half of the owners of Gowalla's
+New York; the other half was set aside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,117 +18,188 @@ import numpy.typing as npt
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.lab.experiments.published_maps import SCENES, plane_of
+from fedgroup.lab.experiments.published_maps import SCENES, cascade, plane_of
 from fedgroup.maps.answering import Atlas
-from fedgroup.maps.ladder import Pixels, Shaped, before, rungs, shape_of
+from fedgroup.maps.ladder import Pixels, Rung, Shaped, before, climbed, rung_of, shape_of
 from fedgroup.maps.publishing import Publication, Released
 from fedgroup.maps.sizing import MapSizes
-from fedgroup.space import Box, Circle, Grid, PublicMap
+from fedgroup.maps.tree import Window, needed
+from fedgroup.maps.unevenness import Unevenness
+from fedgroup.space import Box, Circle, Grid, PublicMap, Range
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-DAYS, LONG = 448, 28
+DAYS, QUICK_DAYS = 448, 64
+PLANS = {"daily": (1,), "ladder": (1, 28), "tree": (1, 16, 256)}
+"""How many days long the maps of each way are; each length has the same share of epsilon."""
 NOISES = (1, 142)
 ASKED = (7, 30, 365)
 RADIUS_M = 2_000.0
 _DAY_S = 86_400
 
 
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A city on a plane, in metres, its records by day: those of day d are from start[d] to start[d + 1]."""
+
+    name: str
+    set_aside: bool
+    x: Floats
+    y: Floats
+    start: Ints
+    domain: Box
+
+    @property
+    def days(self) -> int:
+        return len(self.start) - 1
+
+    @classmethod
+    def of(
+        cls, name: str, x: Floats, y: Floats, day: Ints, domain: Box, *, days: int, set_aside: bool = False
+    ) -> Scene:
+        """Return a city from places and days in any order; days outside of the time are left out."""
+        kept = (day >= 0) & (day < days)
+        order = np.argsort(day[kept], kind="stable")
+        start = np.searchsorted(day[kept][order], np.arange(days + 1))
+        return cls(name, set_aside, x[kept][order], y[kept][order], start, domain)
+
+
 @dataclass(frozen=True)
 class Row:
-    """Mean absolute errors for windows of so many days, and what they hold: daily maps alone, and with the ladder."""
+    """How well sums over so many days were read in one way: the mean absolute error, and how often intervals held."""
 
+    city: str
+    set_aside: bool
     noises: int
     days: int
-    true_mean: float
-    daily: float
-    ladder: float
+    records: float
+    way: str
+    error: float
+    coverage: float
+    maps: float
 
 
-def measure(data: Path | None, *, quick: bool, seeds: int = 2, circles: int = 40, windows: int = 6) -> Iterator[Row]:
-    """Yield a row for each number of noises and length of a window, on Gowalla's New York."""
+def measure(data: Path | None, *, quick: bool, seeds: int = 2, circles: int = 24, windows: int = 8) -> Iterator[Row]:
+    """Yield a row for each city, number of noises, length of a time and way to read it."""
+    seeds, circles, windows = (1, 4, 2) if quick else (seeds, circles, windows)
+    for scene in scenes(data, quick=quick):
+        pick = np.random.default_rng(3)
+        at = pick.integers(0, len(scene.x), circles).tolist()
+        asked = [Circle(float(scene.x[i]), float(scene.y[i]), RADIUS_M) for i in at]
+        lengths = [many for many in ASKED if many <= scene.days]
+        times = {many: pick.integers(0, scene.days - many + 1, windows).tolist() for many in lengths}
+        for noises in NOISES[1:] if quick else NOISES:
+            for way in PLANS:
+                yield from _rows(scene, way, asked, times, noises=noises, seeds=seeds)
+
+
+def scenes(data: Path | None, *, quick: bool) -> Iterator[Scene]:
+    """Yield a synthetic city, and the halves of New York if there is a folder with check-ins."""
+    days = QUICK_DAYS if quick else DAYS
+    x, y = cascade(2_000, 0.8, seed=2, levels=7) if quick else cascade(70_000, 0.8, seed=2)
+    week = np.array([1.0, 1.0, 1.0, 1.1, 1.3, 1.4, 0.9])[np.arange(days) % 7]
+    day = np.random.default_rng(5).choice(days, len(x), p=week / week.sum())
+    yield Scene.of("synthetic", x, y, day, Box(0, 0, 50_000, 50_000), days=days)
+    if data is None:
+        return
     file, sides, _ = SCENES["New York, Gowalla"]
-    if data is None or not (data / file).is_file():
-        raise InvalidInput(f"the ladder is measured on {file}; give the folder with the check-ins: --data FOLDER")
-    seeds, circles, windows = (1, 6, 2) if quick else (seeds, circles, windows)
+    if not (data / file).is_file():
+        raise InvalidInput(f"there is no file {file} in this folder; give the one with the check-ins: --data FOLDER")
     x, y, time, domain = plane_of(data / file, Box(*sides))
-    day = DAYS - 1 - (time.max() - time) // _DAY_S
-    order = np.argsort(day[day >= 0], kind="stable")
-    x, y, day = x[day >= 0][order], y[day >= 0][order], day[day >= 0][order]
-    start, pick = np.searchsorted(day, np.arange(DAYS + 1)), np.random.default_rng(3)
-    at = pick.integers(0, len(x), circles)
-    asked = [Circle(float(x[i]), float(y[i]), RADIUS_M) for i in at.tolist()]
-    times = {many: pick.integers(0, DAYS - many + 1, windows).tolist() for many in ASKED}
-    plane, pixels = PublicMap(domain), Pixels(domain)
-    covers = [pixels.covered_by(each, plane) for each in asked]
-    inside = np.array([np.concatenate([[0], np.cumsum(plane.contains(each, x, y))])[start] for each in asked])
-    for noises in NOISES:
-        off: dict[tuple[int, str], list[float]] = {}
-        for seed in range(seeds):
-            rng = np.random.default_rng((seed, noises))
-            alone = _maps(x, y, start, domain, length=1, share=1.0, noises=noises, rng=rng)
-            plain = np.array([[each.value(each.weights(one)) for one in asked] for each in alone])
-            found = _climbed(x, y, start, domain, noises=noises, rng=rng, asked=asked, covers=covers, pixels=pixels)
-            for many, begins in times.items():
-                for begin in begins:
-                    true = inside[:, begin + many] - inside[:, begin]
-                    for name, value in (
-                        ("daily", plain[begin : begin + many].sum(axis=0)),
-                        ("ladder", found[0][rungs(begin, begin + many, found[1])].sum(axis=0)),
-                    ):
-                        off.setdefault((many, name), []).extend(np.abs(np.maximum(value, 0) - true).tolist())
+    odd = owners_of(data / file, Box(*sides)) % 2 == 1
+    day = days - 1 - (time.max() - time) // _DAY_S
+    for name, half in (("New York, even owners", ~odd), ("New York, odd owners", odd)):
+        yield Scene.of(name, x[half], y[half], day[half], domain, days=days, set_aside=half is odd)
+
+
+def owners_of(path: Path, box: Box) -> Ints:
+    """Return the owners of the check-ins in a domain."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=["lon", "lat", "owner"])
+    inside = box.contains(table["lon"].to_numpy(), table["lat"].to_numpy())
+    owners: Ints = table["owner"].to_numpy()[inside].astype(np.int64)
+    return owners
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the rows as Markdown: errors, and in brackets how often the 95 % interval held."""
+    ways = list(dict.fromkeys(row.way for row in rows))
+    head = ["city", "noises", "days", "records", *ways]
+    lines = [_line(head), _line(["---"] * len(head))]
+    for key in dict.fromkeys((row.city, row.noises, row.days) for row in rows):
+        mine = {row.way: row for row in rows if (row.city, row.noises, row.days) == key}
+        some = next(iter(mine.values()))
+        city = f"{some.city} (set aside)" if some.set_aside else some.city
+        told = [f"{mine[way].error:.0f} ({mine[way].coverage:.2f})" for way in ways]
+        lines.append(_line([city, some.noises, some.days, f"{some.records:.0f}", *told]))
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[object]) -> str:
+    return f"| {' | '.join(str(cell) for cell in cells)} |"
+
+
+def _rows(
+    scene: Scene, way: str, asked: Sequence[Circle], times: dict[int, list[int]], *, noises: int, seeds: int
+) -> Iterator[Row]:
+    plane = PublicMap(scene.domain)
+    inside = np.array(
+        [np.concatenate([[0], np.cumsum(plane.contains(each, scene.x, scene.y))])[scene.start] for each in asked]
+    )
+    off: dict[int, list[tuple[float, bool, int]]] = {many: [] for many in times}
+    for seed in range(seeds):
+        windows, found = _read(scene, way, asked, noises=noises, rng=np.random.default_rng((seed, noises)))
         for many, begins in times.items():
-            true_mean = float(np.mean([inside[:, begin + many] - inside[:, begin] for begin in begins]))
-            daily, ladder = (float(np.mean(off[many, name])) for name in ("daily", "ladder"))
-            yield Row(noises, many, true_mean, daily, ladder)
+            for begin in begins:
+                used = needed(begin, begin + many, windows)
+                here = [windows[number] for number in used]
+                for at, true in enumerate((inside[:, begin + many] - inside[:, begin]).tolist()):
+                    one = climbed(begin, begin + many, here, [found[number][at] for number in used], noises=noises)
+                    low, high = one.interval
+                    off[many].append((abs(max(one.value, 0.0) - true), low <= true <= high, len(used)))
+    for many, begins in times.items():
+        records = float(np.mean([inside[:, begin + many] - inside[:, begin] for begin in begins]))
+        error, coverage, maps = np.array(off[many], dtype=float).mean(axis=0).tolist()
+        yield Row(scene.name, scene.set_aside, noises, many, records, way, error, coverage, maps)
 
 
-def table(rows: list[Row]) -> str:
-    """Return the rows as Markdown."""
-    lines = ["| noises | days | records | daily maps | ladder |", "| --- | --- | --- | --- | --- |"]
-    told = (f"| {r.noises} | {r.days} | {r.true_mean:.0f} | {r.daily:.0f} | {r.ladder:.0f} |" for r in rows)
-    return "\n".join([*lines, *told])
-
-
-def _climbed(
-    x: Floats, y: Floats, start: Ints, domain: Box, *, noises: int, rng: Any, asked: Any, covers: Any, pixels: Pixels
-) -> tuple[Floats, list[tuple[int, int]]]:
-    """Return the answers of long and short maps, half of epsilon each, and their windows in days."""
-    windows = [(at, at + length) for length in (LONG, 1) for at in range(0, DAYS, length)]
-    maps = [
-        made
-        for length in (LONG, 1)
-        for made in _maps(x, y, start, domain, length=length, share=0.5, noises=noises, rng=rng)
-    ]
-    answers, shapes = [], {at: shape_of(made, pixels) for at, made in enumerate(maps[: DAYS // LONG])}
+def _read(
+    scene: Scene, way: str, asked: Sequence[Range], *, noises: int, rng: Any
+) -> tuple[list[Window], list[list[Rung]]]:
+    """Return the windows of one way to publish, in days, and what each map of it tells of each range."""
+    plane, pixels, lengths = PublicMap(scene.domain), Pixels(scene.domain), PLANS[way]
+    covers = [pixels.covered_by(each, plane) for each in asked]
+    windows = [(at, at + many) for many in lengths for at in range(0, scene.days - scene.days % many, many)]
+    maps = [_map(scene, window, share=1 / len(lengths), noises=noises, rng=rng) for window in windows]
+    shapes: dict[int, Floats] = {}
+    found = []
     for number, made in enumerate(maps):
-        longer = before(number, windows)
+        longer, uneven = before(number, windows), Unevenness.learnt(made.made)
+        if longer is not None and longer not in shapes:
+            shapes[longer] = shape_of(maps[longer], pixels)
         shaped = None if longer is None else Shaped(made, shapes[longer], pixels)
-        taken = [
+        taken = (
             made.weights(one) if shaped is None else shaped.weights(one, cover)
             for one, cover in zip(asked, covers, strict=True)
-        ]
-        answers.append([made.value(each) for each in taken])
-    return np.array(answers), windows
+        )
+        found.append([rung_of(made, each, uneven, shaped=shaped is not None) for each in taken])
+    return windows, found
 
 
-def _maps(
-    x: Floats, y: Floats, start: Ints, domain: Box, *, length: int, share: float, noises: int, rng: Any
-) -> list[Atlas]:
-    """Return a map of each window of so many days, with noise drawn from the law of the sum."""
-    sizes = MapSizes(domain, Epsilon.of(share), noises, max(1, round(len(x) * length / DAYS)))
-    made = []
-    for first in range(0, DAYS, length):
-        here = slice(start[first], start[first + length])
-        going = Publication(sizes)
-        for law in sizes.laws:
-            question = going.next_question
-            assert question is not None  # noqa: S101  there are three
-            bins: Any = question.range
-            many = bins.cells if isinstance(bins, Grid) else len(bins)
-            exact = np.bincount(bins.cell_of(x[here], y[here]), minlength=many)
-            up, down = rng.negative_binomial(noises, 1 - law.a, (2, len(exact)))
-            going = going.after(Released(exact + up - down, noises))
-        made.append(Atlas(going.reconstruct(), PublicMap(domain)))
-    return made
+def _map(scene: Scene, window: Window, *, share: float, noises: int, rng: Any) -> Atlas:
+    """Return a map of a window, with noise drawn from the law of the sum."""
+    first, last = window
+    guess = max(1, round(len(scene.x) * (last - first) / scene.days))
+    sizes = MapSizes(scene.domain, Epsilon.of(share), noises, guess)
+    here, going = slice(scene.start[first], scene.start[last]), Publication(sizes)
+    for law in sizes.laws:
+        question = going.next_question
+        assert question is not None  # noqa: S101  there are three
+        bins: Any = question.range
+        many = bins.cells if isinstance(bins, Grid) else len(bins)
+        exact = np.bincount(bins.cell_of(scene.x[here], scene.y[here]), minlength=many)
+        up, down = rng.negative_binomial(noises, 1 - law.a, (2, len(exact)))
+        going = going.after(Released(exact + up - down, noises))
+    return Atlas(going.reconstruct(), PublicMap(scene.domain))

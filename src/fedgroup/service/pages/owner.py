@@ -13,6 +13,7 @@ from fedgroup.errors import InvalidInput
 from fedgroup.live.config import OwnerConfig
 from fedgroup.live.running import running_owners
 from fedgroup.privacy.budget import Entry
+from fedgroup.privacy.windows_left import windows_left
 from fedgroup.storage.owner_ledger import OwnerLedger
 
 _CAP = re.compile(r"^(\s*cap\s*=\s*)[^\s#]+", re.M)
@@ -77,6 +78,12 @@ class OwnerControl:
         draft.write_text(text, encoding="utf-8")
         os.replace(draft, self._file)
         self._keep_cap(epsilon)
+
+    def in_windows(self) -> str | None:
+        """Return what windows of time have left, in words; None where they have no budget of their own."""
+        with closing(OwnerLedger(self._config.ledger.file)) as ledger:
+            known = windows_left(ledger)
+        return None if known is None else str(known)
 
     def account(self) -> tuple[Epsilon, list[Entry]]:
         """Return what was spent in this epoch, and every line of the owner's own ledger, the newest first."""

@@ -106,6 +106,7 @@ class _OwnerPage:
     def _account(self) -> None:
         with ui.element("section").classes("fg-card"):
             self._budget = ui.html("", sanitize=False)
+            self._windows = ui.label("").classes("fg-small")
             with ui.element("div").classes("fg-fields"):
                 self._cap = ui.number("cap per epoch", value=float(self._control.cap), min=0.01, step=0.5)
                 self._cap.props("outlined dense hide-bottom-space")
@@ -122,6 +123,7 @@ class _OwnerPage:
             cap = self._control.cap
             left = max(0.0, float(cap) - float(spent))
             _set(self._budget, gauge(f"epsilon {left:g} of {cap} left in this epoch", left=left, whole=float(cap)))
+            self._windows.text = await asyncio.to_thread(self._control.in_windows) or ""
             _set(self._entries, _table(entries))
             _set(self._state, _state(self._control))
             self._pause.text = "Pause" if self._control.runs else "Resume"

@@ -14,7 +14,7 @@ from typing import Any
 from fedgroup.errors import InvalidQuery
 from fedgroup.maps.free import FreeAnswer
 from fedgroup.maps.published import PublishedMap
-from fedgroup.maps.sharpening import agree, foreseen_half_width
+from fedgroup.maps.sharpening import COMBINED, agree, foreseen_half_width
 from fedgroup.questions.answers import Answer, Expectation, answer_from
 from fedgroup.questions.query import RangeQuery
 from fedgroup.service.pages.layers import Layer
@@ -27,8 +27,6 @@ from fedgroup.storage.provider_state import Question
 
 _ALIKE = 0.05
 """By so much of their length both halves of an interval may differ, to be told as one number: the larger."""
-COMBINED = ("count", "sum")
-"""Kinds whose paid answers mean what a map's do: people on a map are counted at their first place only."""
 
 
 async def half_widths(visit: Visit, asked: QuestionAsked, found: Mapping[str, Expectation]) -> dict[str, float]:
