@@ -48,7 +48,14 @@ class Dealt:
         agreed = b"".join(_pair(position, other) for other in self.neighbours[position])
         secrets = np.frombuffer(agreed, dtype=np.uint8).reshape(-1, 16)
         own = hashlib.sha256(b"own %d" % position).digest()
-        return Dealer(own, position, self.neighbours[position], secrets, self.recovery, self.digest)
+        return Dealer(
+            own,
+            position,
+            neighbours=self.neighbours[position],
+            pair_secrets=secrets,
+            recovery=self.recovery,
+            digest=self.digest,
+        )
 
     def sent(
         self, round_id: bytes, roster: Sequence[int], position: int, values: Sequence[int], *, word_bytes: int = 8
@@ -76,7 +83,7 @@ class Dealt:
         """Return what the provider has once those telling told their shares."""
         found = self.unmasking(round_id, roster, survivors)
         for p in telling:
-            told = self.dealers[p].told(round_id, roster, set(survivors), found.sealed_for(p))
+            told = self.dealers[p].told(round_id, set(roster), set(survivors), found.sealed_for(p))
             assert found.take(p, told)
         return found
 

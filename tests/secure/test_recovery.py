@@ -8,7 +8,7 @@ import pytest
 from dealt_rounds import CONTEXT, Dealt
 from fedgroup.errors import FedgroupError, ProtocolViolation
 from fedgroup.secure.masking import pair_masks
-from fedgroup.secure.recovery import Recovery, round_keys
+from fedgroup.secure.recovery import Recovery
 from fedgroup.secure.sharing import LIMBS, SHARE_BYTES, key_of, secret_of
 from fedgroup.secure.terms import MaskedTerms
 
@@ -103,8 +103,8 @@ def test_of_no_member_both_secrets_come_out_when_half_are_told_another_set() -> 
     with_it = group.unmasked(ROUND, roster, roster, telling=[0, 1, 2, 3, 4, 9])
     without = group.unmasked(ROUND, roster, roster[:9], telling=[0, 5, 6, 7, 8])  # 0 colludes, and tells both
     assert group.recovery.threshold(10) == 6
-    assert len(with_it._shares[9]) == 6
-    assert len(without._shares[9]) == 5
+    assert len(with_it._holders[9]) == 6
+    assert len(without._holders[9]) == 5
     assert not without.complete
 
 
@@ -121,8 +121,8 @@ def test_a_share_is_opened_as_what_it_is_of_whatever_is_given_in_its_place() -> 
     seeds = group.unmasked(ROUND, roster, roster, telling=range(6))
     points = [p + 1 for p in range(6)]
     box = group.unmasked(ROUND, roster, roster[:9], telling=range(6))
-    shares = [np.array([each._shares[9][p] for p in range(6)]) for each in (seeds, box)]
-    drawn = group.dealers[9]._polynomials(ROUND)[0]
+    shares = [np.array([each._shares[p][9] for p in range(6)]).astype(np.int64) for each in (seeds, box)]
+    drawn = group.dealers[9]._secrets(ROUND).polynomials[0]
     assert secret_of(points, shares[0]).tolist() == drawn[:LIMBS].tolist()
     assert secret_of(points, shares[1]).tolist() == drawn[LIMBS:].tolist()
 
@@ -136,14 +136,13 @@ def test_what_is_dealt_is_the_same_again_and_another_in_another_round() -> None:
     assert "private" in repr(one.masks(ROUND, {0, 2}))
 
 
-def test_keys_of_a_round_are_of_that_round_alone() -> None:
-    secrets = np.arange(32, dtype=np.uint8).reshape(2, 16)
-    found = [
-        round_keys(secrets, digest=digest, round_id=name).tobytes()
-        for digest in (b"a", b"b")
-        for name in (ROUND, OTHER)
-    ]
-    assert len({each[at : at + 16] for each in found for at in (0, 16)}) == 8
+def test_keys_of_a_round_are_of_that_round_and_group_alone() -> None:
+    groups = (Dealt(5), Dealt(5, digest=b"another group"))
+    found = [each.dealers[1].masks(name, {0, 2, 3, 4}) for each in groups for name in (ROUND, OTHER)]
+    assert len({key.tobytes() for each in found for key in each.keys}) == 16
+    assert len({each.seed.tobytes() for each in found}) == 4
+    other_side = Dealt(5).dealers[2].masks(ROUND, {0, 1, 3, 4})
+    assert other_side.keys[1].tobytes() == found[0].keys[1].tobytes()  # both of a pair have the same
 
 
 def test_a_member_that_is_left_out_stays_hidden_by_its_own_seed() -> None:
@@ -152,7 +151,7 @@ def test_a_member_that_is_left_out_stays_hidden_by_its_own_seed() -> None:
     for number in range(64):
         name = number.to_bytes(16, "big")
         sent = group.sent(name, roster, 4, [7])
-        keys = group.dealers[4]._keys(name)
+        keys = group.dealers[4].masks(name, set(roster)).keys
         words.append(int((sent + pair_masks(keys, CONTEXT).sum(axis=0, dtype=np.uint64))[0]))
     bits = np.array([[word >> b & 1 for b in range(64)] for word in words])
     assert 0.45 < bits.mean() < 0.55

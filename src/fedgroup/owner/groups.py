@@ -62,9 +62,10 @@ class Group:
     neighbours: Sequence[int] = ()
     seed: bytes = field(default=b"", repr=False)
     verified: object = field(default=None, repr=False)
-    own: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    _own: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     _masked_with: dict[tuple[int, ...], Member] = field(default_factory=dict, repr=False)
     _pair_secrets: Secrets | None = field(default=None, repr=False)
+    _dealer: Dealer | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, offer: Offer, members: Sequence[Certified], *, name: str, key: bytes) -> Group:
@@ -150,14 +151,19 @@ class Group:
         self.commitments = list(commitments)
         return self.number
 
-    def seal(self, numbers: Sequence[bytes], signatures: Sequence[bytes]) -> None:
-        """Check all numbers against their commitments and make the mask graph of them."""
+    def seal(self, numbers: Sequence[bytes], signatures: Sequence[bytes], *, key: OwnerKey | None = None) -> None:
+        """Check all numbers against their commitments and make the mask graph of them.
+
+        With its key the owner agrees on secrets with its neighbours at once, and not when the first question comes.
+        """
         if not self.commitments:
             raise ProtocolViolation("numbers are told after the commitments")
         require_opened(self.commitments, numbers)
         self._require_all_signed("number", numbers, signatures)
         seed = public_seed(numbers)
         self.neighbours, self.seed = neighbours_in(self.terms, seed)[self.position], seed
+        if key is not None and self.mode == "masked":
+            self._secrets(key)
 
     def masked_with(self, key: OwnerKey, positions: Sequence[int]) -> Member:
         """Return this owner's side of a masked sum over the members at these positions.
@@ -192,7 +198,16 @@ class Group:
         """Return this owner as who deals and tells shares of masks, in a group whose rounds withstand silence."""
         if self.recovery is None:
             raise ProtocolViolation("the rounds of this group do not withstand members that fall silent")
-        return Dealer(self.own, self.position, self.neighbours, self._secrets(key), self.recovery, self.digest)
+        if self._dealer is None:
+            self._dealer = Dealer(
+                self._own,
+                self.position,
+                neighbours=self.neighbours,
+                pair_secrets=self._secrets(key),
+                recovery=self.recovery,
+                digest=self.digest,
+            )
+        return self._dealer
 
     def _secrets(self, key: OwnerKey) -> Secrets:
         """Return what this owner agreed with each of its neighbours; that takes a while, and is done once."""

@@ -79,7 +79,7 @@ class Unmaskings:
             if not asked.signers:
                 return Vouched(asked.round, self._identity.sign(stated))
             _require_vouched(group, asked, stated, survivors, least=dealer.recovery.signers)
-        return Unmasked(asked.round, dealer.told(asked.round, this.roster, set(survivors), asked.sealed))
+        return Unmasked(asked.round, dealer.told(asked.round, set(this.roster), set(survivors), asked.sealed))
 
     def _fix(self, round_id: bytes, this: _Answered, survivors: tuple[int, ...]) -> None:
         """Refuse every set of survivors but the first of a round; one that leaves somebody out is kept on disk."""

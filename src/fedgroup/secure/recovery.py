@@ -37,8 +37,9 @@ Bytes = npt.NDArray[np.uint8]
 DEALT_BYTES = 2 * SHARE_BYTES + SECRET_BYTES
 """What is dealt for each neighbour: a share of the seed, a share of the box key, and the boxed round key."""
 
-_PAD_WORDS = 3
-"""A share is sealed by so many words; a pair needs four such pads a round: of either dealer, for either secret."""
+_KEY_WORDS, _PAD_WORDS = 2, 3
+"""Of a pair's words in a round: the round key, and four pads for shares, of either dealer, for either secret."""
+_MOST_REMEMBERED = 2
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,6 @@ class Recovery:
         return enough and set(survivors) <= set(roster) and len(roster) - len(survivors) <= self.spare
 
 
-def round_keys(pair_secrets: Secrets, *, digest: bytes, round_id: bytes) -> Secrets:
-    """Return the keys of one round, a row for each pair secret: shown, they tell nothing of the pair secret."""
-    words = pair_masks(pair_secrets, _context("round keys", digest, round_id), words=2)
-    return np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8).reshape(-1, SECRET_BYTES)
-
-
 def self_masks(seeds: Secrets, *, words: int, first: int = 0) -> Words:
     """Return the masks that members add for themselves, a row for each seed."""
     return pair_masks(seeds, _SELF, words=words, first=first)
@@ -107,68 +102,94 @@ class OwnMasks:
 
 
 @dataclass(frozen=True, eq=False)
+class _RoundSecrets:
+    """What one member knows of one round: keys and pads by neighbour, and the polynomials of its two secrets.
+
+    Pads are those of the lower dealer of a pair, then of the higher one, each for the seed and for the box key.
+    """
+
+    keys: Secrets
+    pads: Bytes
+    polynomials: npt.NDArray[np.int64]
+
+
 class Dealer:
     """A member that deals shares to its neighbours, and tells shares that they dealt to it.
 
-    Everything of a round follows from the group's secrets and the round's id: dealt twice, it is the same.
+    Everything of a round follows from the group's secrets and the round's id: dealt twice, it is the same. That of the
+    latest rounds is remembered until it was told.
     """
 
-    own: bytes
-    position: int
-    neighbours: Sequence[int]
-    pair_secrets: Secrets
-    recovery: Recovery
-    digest: bytes
+    def __init__(
+        self,
+        own: bytes,
+        position: int,
+        *,
+        neighbours: Sequence[int],
+        pair_secrets: Secrets,
+        recovery: Recovery,
+        digest: bytes,
+    ) -> None:
+        self.recovery = recovery
+        self.neighbours = neighbours
+        self.pair_secrets = pair_secrets
+        self._own = own
+        self._position = position
+        self._digest = digest
+        self._is_higher = np.array([position > other for other in neighbours], dtype=np.intp)
+        self._points = np.array(neighbours, dtype=np.int64) + 1
+        self._rounds: dict[bytes, _RoundSecrets] = {}
 
     def __repr__(self) -> str:
-        return f"Dealer({self.position}, <private>)"
+        return f"Dealer({self._position}, <private>)"
 
-    @cached_property
-    def _is_lower(self) -> npt.NDArray[np.bool_]:
-        return np.array([self.position < other for other in self.neighbours], dtype=np.bool_)
-
-    def _polynomials(self, round_id: bytes) -> npt.NDArray[np.int64]:
-        """Return the polynomials of the seed, and after them those of the box key."""
-        stream = Keystream(_context("shares", self.own, self.digest, round_id))
-        return polynomials(stream, secrets=2, threshold=self.recovery.threshold(len(self.neighbours) + 1))
-
-    def _pads(self, round_id: bytes, *, of_lower: npt.NDArray[np.bool_]) -> Bytes:
-        """Return what seals the shares of the seed, and of the box key, by neighbour: whose, as `of_lower` says."""
-        words = pair_masks(self.pair_secrets, _context("share pads", self.digest, round_id), words=4 * _PAD_WORDS)
-        pads = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8).reshape(-1, 2, 2, 8 * _PAD_WORDS)
-        return pads[np.arange(len(pads)), np.where(of_lower, 0, 1), :, :SHARE_BYTES]
-
-    def _keys(self, round_id: bytes) -> Secrets:
-        return round_keys(self.pair_secrets, digest=self.digest, round_id=round_id)
+    def _secrets(self, round_id: bytes) -> _RoundSecrets:
+        known = self._rounds.get(round_id)
+        if known is None:
+            context = _context("round keys", self._digest, round_id)
+            words = pair_masks(self.pair_secrets, context, words=_KEY_WORDS + 4 * _PAD_WORDS)
+            made = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8).reshape(len(words), -1)
+            pads = made[:, SECRET_BYTES:].reshape(-1, 2, 2, 8 * _PAD_WORDS)
+            stream = Keystream(_context("shares", self._own, self._digest, round_id))
+            threshold = self.recovery.threshold(len(self.neighbours) + 1)
+            known = _RoundSecrets(
+                made[:, :SECRET_BYTES].copy(), pads, polynomials(stream, secrets=2, threshold=threshold)
+            )
+            self._rounds = dict(list(self._rounds.items())[1 - _MOST_REMEMBERED :]) | {round_id: known}
+        return known
 
     def dealt(self, round_id: bytes) -> bytes:
         """Return what this member deals in a round: `DEALT_BYTES` for each neighbour, in their order."""
-        drawn = self._polynomials(round_id)
-        shares = shares_at(drawn, np.array(self.neighbours, dtype=np.int64) + 1).astype("<u4").view(np.uint8)
-        sealed = shares.reshape(-1, 2, SHARE_BYTES) ^ self._pads(round_id, of_lower=self._is_lower)
-        boxed = self._keys(round_id) ^ _box_pads(key_of(drawn[0, LIMBS:]), len(self.neighbours))
-        return np.concatenate([sealed.reshape(len(sealed), -1), boxed], axis=1).tobytes()
+        secrets, neighbours = self._secrets(round_id), len(self.neighbours)
+        shares = shares_at(secrets.polynomials, self._points).astype("<u4").view(np.uint8)
+        pads = secrets.pads[np.arange(neighbours), self._is_higher, :, :SHARE_BYTES]
+        dealt = np.empty((neighbours, DEALT_BYTES), dtype=np.uint8)
+        dealt[:, : 2 * SHARE_BYTES] = shares ^ pads.reshape(neighbours, -1)
+        dealt[:, 2 * SHARE_BYTES :] = secrets.keys ^ _box_pads(key_of(secrets.polynomials[0, LIMBS:]), neighbours)
+        return dealt.tobytes()
 
     def masks(self, round_id: bytes, present: Collection[int]) -> OwnMasks:
         """Return how this member masks in a round with those neighbours that are present."""
+        secrets = self._secrets(round_id)
         chosen = np.array([other in present for other in self.neighbours], dtype=np.bool_)
-        seed = key_of(self._polynomials(round_id)[0, :LIMBS])
-        return OwnMasks(self._keys(round_id)[chosen], _rows(seed))
+        return OwnMasks(secrets.keys[chosen], _rows(key_of(secrets.polynomials[0, :LIMBS])))
 
-    def told(self, round_id: bytes, roster: Sequence[int], survivors: Collection[int], sealed: bytes) -> bytes:
+    def told(self, round_id: bytes, roster: Collection[int], survivors: Collection[int], sealed: bytes) -> bytes:
         """Return the shares that this member tells: those sealed for it, of neighbours in the roster, and its own.
 
         Of a survivor it opens a share of the seed, of anybody else one of the box key: the pad decides, not who asks.
 
         Requires:  this is the only set of survivors in this round, and holds this member.
         """
-        chosen = [at for at, other in enumerate(self.neighbours) if other in set(roster)]
+        chosen = [at for at, other in enumerate(self.neighbours) if other in roster]
         if len(sealed) != SHARE_BYTES * len(chosen):
             raise ProtocolViolation("a member is given a sealed share of every neighbour in the roster")
-        heard = [self.neighbours[at] in survivors for at in chosen]
-        pads = self._pads(round_id, of_lower=~self._is_lower)[chosen, np.where(heard, 0, 1)]
+        secrets = self._secrets(round_id)
+        of_whom = [0 if self.neighbours[at] in survivors else 1 for at in chosen]
+        pads = secrets.pads[chosen, 1 - self._is_higher[chosen], of_whom, :SHARE_BYTES]
         opened = np.frombuffer(sealed, dtype=np.uint8).reshape(-1, SHARE_BYTES) ^ pads
-        own = shares_at(self._polynomials(round_id)[:, :LIMBS], np.array([self.position + 1]))
+        own = shares_at(secrets.polynomials, np.array([self._position + 1]))[0, :LIMBS]
+        self._rounds.pop(round_id, None)
         return opened.tobytes() + own.astype("<u4").tobytes()
 
 
@@ -188,65 +209,71 @@ class Unmasking:
         dealt: Mapping[int, bytes],
     ) -> None:
         recovery.require_enough(roster, survivors)
-        self._recovery = recovery
         self._neighbours = neighbours
-        self._roster = frozenset(roster)
+        self._roster = sorted(roster)
+        self._present = frozenset(roster)
         self.survivors = list(survivors)
         self._heard = frozenset(survivors)
         self._dealt = {p: np.frombuffer(dealt[p], dtype=np.uint8).reshape(-1, DEALT_BYTES) for p in roster}
-        self._shares: dict[int, dict[int, npt.NDArray[np.int64]]] = {p: {} for p in roster}
+        self._needed = {p: recovery.threshold(len(neighbours[p]) + 1) for p in roster}
+        self._shares: dict[int, npt.NDArray[np.uint32]] = {}  # by holder: of every member, or nothing in its place
+        self._holders: dict[int, list[int]] = {p: [] for p in roster}
 
     def _dealers(self, holder: int) -> list[int]:
-        return [other for other in self._neighbours[holder] if other in self._roster]
+        return [other for other in self._neighbours[holder] if other in self._present]
 
     def sealed_for(self, holder: int) -> bytes:
         """Return what neighbours dealt to a member: of survivors shares of the seed, of others of the box key."""
         found = []
         for dealer in self._dealers(holder):
             start = 0 if dealer in self._heard else SHARE_BYTES
-            found.append(self._dealt[dealer][self._row(dealer, holder), start : start + SHARE_BYTES].tobytes())
+            found.append(self._dealt[dealer][self._rows[dealer][holder], start : start + SHARE_BYTES].tobytes())
         return b"".join(found)
 
     @cached_property
     def _rows(self) -> dict[int, dict[int, int]]:
         return {dealer: {other: at for at, other in enumerate(self._neighbours[dealer])} for dealer in self._roster}
 
-    def _row(self, dealer: int, holder: int) -> int:
-        return self._rows[dealer][holder]
-
     def take(self, holder: int, told: bytes) -> bool:
-        """Take in what a survivor tells; tell whether it fits."""
+        """Take in what a survivor tells, once; tell whether it fits."""
         dealers = [*self._dealers(holder), holder]
-        if holder not in self._heard or len(told) != SHARE_BYTES * len(dealers):
+        if holder not in self._heard or holder in self._shares or len(told) != SHARE_BYTES * len(dealers):
             return False
-        shares = np.frombuffer(told, dtype="<u4").astype(np.int64).reshape(-1, LIMBS)
-        for dealer, share in zip(dealers, shares, strict=True):
-            self._shares[dealer][holder] = share
+        self._shares[holder] = np.zeros((len(self._neighbours), LIMBS), dtype=np.uint32)
+        self._shares[holder][dealers] = np.frombuffer(told, dtype="<u4").reshape(-1, LIMBS)
+        for dealer in dealers:
+            self._holders[dealer].append(holder)
         return True
 
     @property
     def complete(self) -> bool:
         """Whether enough shares of everybody's secret are there."""
-        return all(len(self._shares[dealer]) >= self._needed(dealer) for dealer in self._roster)
+        return all(len(holders) >= self._needed[dealer] for dealer, holders in self._holders.items())
 
-    def _needed(self, dealer: int) -> int:
-        return self._recovery.threshold(len(self._neighbours[dealer]) + 1)
-
-    def _key(self, dealer: int) -> bytes:
-        held = sorted(self._shares[dealer].items())[: self._needed(dealer)]
-        return key_of(secret_of([holder + 1 for holder, _ in held], np.array([share for _, share in held])))
+    @cached_property
+    def _keys(self) -> dict[int, bytes]:
+        """The seeds of survivors, and the box keys of others: those with shares of the same members together."""
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for dealer, holders in self._holders.items():
+            alike.setdefault(tuple(sorted(holders)[: self._needed[dealer]]), []).append(dealer)
+        found = {}
+        for holders, dealers in alike.items():
+            shares = np.stack([self._shares[holder][dealers].ravel() for holder in holders]).astype(np.int64)
+            secrets = secret_of([holder + 1 for holder in holders], shares).reshape(-1, LIMBS)
+            found |= {dealer: key_of(secret) for dealer, secret in zip(dealers, secrets, strict=True)}
+        return found
 
     @cached_property
     def _seeds(self) -> Secrets:
-        return np.concatenate([_rows(self._key(dealer)) for dealer in self.survivors])
+        return _rows(b"".join(self._keys[dealer] for dealer in self.survivors))
 
     @cached_property
     def _left_over(self) -> tuple[Secrets, Secrets]:
         """Return the keys of masks that survivors added, and of those they took off, with members left out."""
         added, taken = [_NO_KEYS], [_NO_KEYS]
-        for dropped in sorted(self._roster - self._heard):
+        for dropped in sorted(self._present - self._heard):
             others = self._neighbours[dropped]
-            keys = self._dealt[dropped][:, 2 * SHARE_BYTES :] ^ _box_pads(self._key(dropped), len(others))
+            keys = self._dealt[dropped][:, 2 * SHARE_BYTES :] ^ _box_pads(self._keys[dropped], len(others))
             for key, other in zip(keys, others, strict=True):
                 if other in self._heard:
                     (added if other < dropped else taken).append(key[None])

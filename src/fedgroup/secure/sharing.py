@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from fedgroup.errors import InvalidInput
 from fedgroup.privacy.keystream import Keystream
-from fedgroup.secure.mask_graph import uniform_below
 
 Ints = npt.NDArray[np.int64]
 
@@ -34,8 +33,10 @@ def polynomials(stream: Keystream, *, secrets: int, threshold: int) -> Ints:
     """Return uniform polynomials, a row for each power, from 0 on, and `LIMBS` columns for each secret."""
     if threshold < 1:
         raise InvalidInput(f"a secret needs at least 1 share, got {threshold}")
-    drawn = uniform_below(stream, np.full(threshold * secrets * LIMBS, PRIME, dtype=np.int64))
-    return drawn.astype(np.int64).reshape(threshold, secrets * LIMBS)
+    drawn = stream.words(threshold * secrets * LIMBS, np.uint32).astype(np.int64) >> 1
+    while (too_large := drawn == PRIME).any():  # 31 bits are uniform below the prime unless they are the prime
+        drawn[too_large] = stream.words(int(too_large.sum()), np.uint32).astype(np.int64) >> 1
+    return drawn.reshape(threshold, secrets * LIMBS)
 
 
 def shares_at(polynomials: Ints, points: Ints) -> Ints:
@@ -79,5 +80,8 @@ def _values(polynomials: Ints, points: Ints) -> Ints:
     for power in range(powers - 1, -1, -1):
         for at in range(len(points)):
             for column in range(columns):
-                values[at, column] = (values[at, column] * points[at] + polynomials[power, column]) % PRIME
-    return values
+                # 2^31 is 1 modulo the prime: two sums of what is above and below it leave no more than the prime and 1
+                value = values[at, column] * points[at] + polynomials[power, column]
+                value = (value & PRIME) + (value >> 31)
+                values[at, column] = (value & PRIME) + (value >> 31)
+    return values % PRIME
