@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs site screenshots results demo services test test-gpu test-qgis test-pythons test-spu chaos publication mutants audit audit-planted container locked sbom vulnerabilities bench build check types test-types clean standing
+.PHONY: help docs site screenshots results demo services test test-gpu test-qgis test-pythons test-spu chaos publication mutants audit audit-planted container locked sbom vulnerabilities bench build check types test-types clean standing recovery
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -61,6 +61,9 @@ chaos: build services  ## 10 minutes of users asking while owners, provider and 
 
 publication: build  ## a map of 200 live owners (OWNERS=), 5 % of whom die between its rounds, and the provider with them
 	$(BIN)/python tests/live/publication_run.py --owners $(or $(OWNERS),200)
+
+recovery: build  ## 500 live owners in cohorts of 50, five of each killed in the middle of a question: nobody pays twice
+	$(BIN)/pytest --quiet tests/live/recovery_run.py
 
 standing: build  ## a week of hourly maps by 50 live owners (OWNERS=, HOURS=, KILLS=), the provider killed over and over: no hour twice, none lost
 	$(BIN)/python tests/live/standing_run.py --owners $(or $(OWNERS),50) --hours $(or $(HOURS),168) --kills $(or $(KILLS),20)

@@ -172,13 +172,15 @@ def city(tmp_path: Path) -> Callable[..., Any]:
         accounting: Accounting = PURE,
         signer: Any = None,
         most_records: int | None = None,
+        recovery: bool = True,
+        cohort_size: int = 4,
         **policy: Any,
     ) -> AsyncIterator[City]:
         hub, state = MemoryHub(), ProviderState(tmp_path / "provider.db")
         desk = Desk(hub.provider(), encode=encode, decode=decode, verify=believed)
         settings = LiveSettings(
-            "city", MAP, protection, MaskSettings(1, dropouts), cohort_size=4, seconds=seconds, accounting=accounting,
-            most_records=most_records,
+            "city", MAP, protection, MaskSettings(1, dropouts), cohort_size=cohort_size, seconds=seconds,
+            accounting=accounting, most_records=most_records, recovery=recovery,
         )  # fmt: skip
         async with AsyncExitStack() as stack:
             listening = asyncio.create_task(desk.listen())

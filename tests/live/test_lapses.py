@@ -1,4 +1,4 @@
-"""An owner that says ready and then nothing costs its group one round, not one a question."""
+"""An owner that says ready and then nothing costs its group one round, not one a question, where masks stay on."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def asked(here: Any, method: str) -> tuple[int, int, float]:
 @pytest.mark.parametrize("method", ["cohorts", "fedgroup"])
 def test_a_silent_member_makes_its_group_pay_twice_once_only(method: str, city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(8, dropouts=0.3, cap=1e4) as here:
+        async with city(8, dropouts=0.3, cap=1e4, recovery=False) as here:
             await here.provider.regroup(GroupingSettings(), epsilon=ONE, grid=(2, 2))
             await here.provider.ask(QUERY, method=method)
             silent, books = Faltering(here.owners["owner-5"], "Go"), Books(here, "owner-5")
@@ -84,7 +84,7 @@ def test_an_owner_that_fails_in_its_group_only_is_put_to_the_test_more_and_more_
     city: Callable[..., Any],
 ) -> None:
     async def story() -> None:
-        async with city(8, dropouts=0.3, cap=1e4) as here:
+        async with city(8, dropouts=0.3, cap=1e4, recovery=False) as here:
             here.provider.settings.__dict__["cohort_size"] = 8
             await here.provider.ask(QUERY, method="cohorts")
             Faltering(here.owners["owner-5"], "Go")
@@ -161,7 +161,7 @@ def test_what_is_owed_doubles_until_the_owner_answers_with_its_group_or_comes_an
 
 def test_a_member_whose_masked_values_do_not_fit_spoils_one_question_only(city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(8, dropouts=0.3, cap=1e4) as here:
+        async with city(8, dropouts=0.3, cap=1e4, recovery=False) as here:
             await here.provider.ask(QUERY, method="mpc")
             node = here.owners["owner-5"].node
             usual, books = node.prepare, Books(here, "owner-5")

@@ -145,7 +145,7 @@ def test_a_masked_group_goes_on_without_a_few_and_is_formed_anew_without_more(ci
 
 def test_a_group_spoilt_in_the_middle_is_run_once_more_and_charged_again(city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(6, dropouts=0.2) as here:
+        async with city(6, dropouts=0.2, recovery=False) as here:
             here.provider.settings.__dict__["cohort_size"] = 6
             await here.provider.ask(count(), method="cohorts")
             node = here.owners["owner-5"].node

@@ -236,7 +236,7 @@ def test_who_falls_silent_in_the_middle_is_in_no_bin(city: Callable[..., Any]) -
             made = await here.provider.map(grid(), method="cohorts", fresh=True)
             heard = [name for name in here.owners if name != "owner-5"]
             assert made.values.tolist() == truth(here, grid(), heard)
-            assert (made.heard, made.missing, made.epsilon) == (5, 1, 80.0)
+            assert (made.heard, made.missing, made.epsilon) == (5, 1, 40.0)
 
     in_driven_time(story())
 

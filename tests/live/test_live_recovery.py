@@ -93,7 +93,7 @@ def test_an_owner_that_was_away_when_its_group_was_mended_is_in_it_later(city: C
 
 def test_a_group_that_fell_silent_in_the_middle_has_time_for_its_second_round(city: Callable[..., Any]) -> None:
     async def story() -> None:
-        async with city(6, dropouts=0.2, seconds=1) as here:
+        async with city(6, dropouts=0.2, seconds=1, recovery=False) as here:
             here.provider.settings.__dict__["cohort_size"] = 6
             await here.provider.ask(QUERY, method="cohorts")
             for owner in here.owners.values():

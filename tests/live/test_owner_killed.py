@@ -20,6 +20,7 @@ ALONE = [("dp", f"Ask {moment}") for moment in ("received", "charged", "made", "
 MASKED = [("cohorts", f"Ask {moment}") for moment in ("received", "sending", "sent")] + [
     ("cohorts", f"Go {moment}") for moment in ("received", "charged", "made", "kept", "sending", "sent")
 ]
+UNMASKED = [("cohorts", f"Unmask {moment}") for moment in ("received", "sending", "sent")]
 TRUSTED = [("fedgroup", f"Ask {moment}") for moment in ("made", "kept", "sent")]
 LEADING = [("fedgroup", f"Go {moment}") for moment in ("received", "made", "kept", "sent")]
 PAID = ("made", "kept", "sending", "sent")
@@ -51,11 +52,13 @@ async def one_death(world: World, up: RunningProvider, victim: str, method: str,
     world.died(victim)
     paid = world.spent(victim) - before[victim]
     releases = kind == "Go" or method != "cohorts"
-    assert paid == (PRECISE.nano if releases and moment in PAID else 0)
+    assert paid == (PRECISE.nano if kind == "Unmask" or (releases and moment in PAID) else 0)
+    assert answer is not None or method != "cohorts"  # who falls silent in a masked round is left out of it
     if answer is not None:
         require_right(answer, world.owners)
         heard = [name for i, name in enumerate(world.names) if int(answer.value) >> i & 1]
-        assert all(world.spent(name) - before[name] >= PRECISE.nano for name in heard)
+        assert {world.spent(name) - before[name] for name in heard} == {PRECISE.nano}
+        assert victim in heard or kind != "Unmask"  # its value had left
 
 
 async def answered_again(world: World, up: RunningProvider, victim: str, method: str, **facts: Any) -> None:
@@ -70,7 +73,7 @@ async def answered_again(world: World, up: RunningProvider, victim: str, method:
     assert {world.spent(name) - before[name] for name in world.names} == {PRECISE.nano}
 
 
-@pytest.mark.parametrize("deaths", [ALONE, MASKED], ids=["alone", "masked"])
+@pytest.mark.parametrize("deaths", [ALONE, MASKED, UNMASKED], ids=["alone", "masked", "unmasked"])
 def test_an_owner_killed_at_any_step_paid_for_what_left(
     deaths: list[tuple[str, str]], world_of: Callable[..., World]
 ) -> None:

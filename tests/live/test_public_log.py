@@ -107,11 +107,16 @@ def test_sums_means_maps_and_prices_in_rho_are_read_back_from_the_log(
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    ("recovery", "rounds", "charges"), [(False, [2, [(1, 3)]], (3, 2)), (True, [1, [(0, 3)]], (2, 2))]
+)
 def test_a_spoilt_round_and_its_rerun_are_told_and_nothing_of_what_was_spoilt(
-    city: Callable[..., Any], signer: Identity
+    recovery: bool, rounds: list[Any], charges: tuple[int, int], city: Callable[..., Any], signer: Identity
 ) -> None:
+    """Where masks come off for the others, the one round is told, with how many were heard."""
+
     async def run() -> None:
-        async with city(signer=signer, owners=4, dropouts=0.3) as found:
+        async with city(signer=signer, owners=4, dropouts=0.3, recovery=recovery) as found:
             await found.provider.ask(count(), method="cohorts")
             sick = found.owners["owner-1"]
             prepare = sick.node.prepare
@@ -126,11 +131,11 @@ def test_a_spoilt_round_and_its_rerun_are_told_and_nothing_of_what_was_spoilt(
             answer = await found.provider.ask(count(2), method="cohorts")
             told = json.loads(lines(found)[answer.log_entry])["entry"]
             assert answer.heard == 3
-            assert [len(told["rounds"]), [each["round"] for each in told["groups"]]] == [2, [1]]
+            assert [len(told["rounds"]), [(each["round"], each["heard"]) for each in told["groups"]]] == rounds
             log = read(found)
             assert (log.answered, log.unended) == (2, 0)
             agreed = agreement(log, found.owners["owner-0"].ledger.path)
-            assert (agreed.charges, agreed.counted) == (3, 2)
+            assert (agreed.charges, agreed.counted) == charges
 
     asyncio.run(run())
 

@@ -2,9 +2,12 @@
 
 alone     Ask -> Noisy
 trusted   Ask -> members write to their leader, all say Ready -> Go to the leader -> Noisy
-masked    Ask -> Ready -> Go with the roster to its members -> Masked; one silent member spoils the group's round,
-          which is run once more without it, with a new id, fresh masks and fresh noise, and is charged again; the
-          silent one is asked alone from the next question on, until it answers
+masked    Ask -> Ready -> Go with the roster to its members -> Masked -> Unmask with who was heard -> Unmasked; up to so
+          many members as the group's terms say may fall silent once the roster is fixed, and are left out of the sum;
+          more, and the group gives nothing. Where no shares of masks are dealt (`recovering.py`), as in named rounds,
+          there is no last step, and one silent member spoils the group's round. A round that is spoilt before any mask
+          came off is run once more if enough members are left, with a new id, fresh masks and fresh noise, and is
+          charged again. Who fell silent is asked alone from the next question on, until it answers
 
 A *named* round may be run again, by this process or a later one: it keeps its id, who answers with whom, and the
 rosters that were fixed. Whoever answered in it says the same once more, uncharged.
@@ -25,9 +28,10 @@ from fedgroup.live.desk import Desk
 from fedgroup.live.mending import Lapses
 from fedgroup.live.plans import LiveGroup, LivePlan
 from fedgroup.live.public_log import PublicLog
+from fedgroup.live.recovering import Recovered, Recovering, fits
 from fedgroup.live.replies import Replies
 from fedgroup.live.tally import Counted, FirstStep, SecondStep, Tally
-from fedgroup.live.waves import Flow, shares_of, waves_of
+from fedgroup.live.waves import FEW_WORDS, Flow, shares_of, waves_of
 from fedgroup.messages.asked import Ask, Go
 from fedgroup.messages.said import Masked, Noisy, Ready, perhaps_charged
 from fedgroup.messages.wire_query import WireQuery
@@ -75,14 +79,19 @@ class Asking:
         log: PublicLog | None = None,
         *,
         most_records: int | None = None,
+        recovery: bool = True,
     ) -> None:
-        """With a `log`, nobody is asked anything that does not stand there; sums are bounded by `most_records`."""
+        """With a `log`, nobody is asked anything that does not stand there; sums are bounded by `most_records`.
+
+        With `recovery`, masked rounds withstand members that fall silent, in groups where that can be.
+        """
         self._bounds = Bounds(protection, desk.most_records, most_records)
         self._desk = desk
         self._lapses = lapses
         self._protection = protection
         self._flow = flow
         self._log = log
+        self._recovery = recovery
 
     async def answer(
         self,
@@ -129,6 +138,7 @@ class Asking:
                 if spoilt and may_rerun() and await self._begun(wire, tally, secrets.token_bytes(16)):
                     tally.reruns += 1
                     spoilt = await self._round(wire, spoilt, (), tally, by=by, seconds=seconds)
+            tally.given_up += len(spoilt)
 
     async def _begun(self, wire: WireQuery, tally: Tally, round_id: bytes) -> bool:
         """Write the next round to the log; tell whether it may be run."""
@@ -175,8 +185,10 @@ class Asking:
         # a group that waits for silent members must leave time for its second step
         first_step = seconds / (2 if groups else 1)
 
+        recovering = {group.name for group in groups if named is None and self._recovery and group.recovery}
+
         def ask(plan: str | None, within: float) -> Ask:
-            return replace(asked, plan=plan, within_ms=_ms(within))
+            return replace(asked, plan=plan, within_ms=_ms(within), recovers=plan in recovering)
 
         messages = dict.fromkeys(alone, ask(None, first_step))
         for group in groups:
@@ -193,19 +205,22 @@ class Asking:
         self._lapses.note_alone([name for name in alone if isinstance(replies.said.get(name), Counted)])
         if named is not None and named.waiting and INCOMPLETE in replies.refused.values():
             return []
-        return await self._second_step(asked.round, groups, replies, tally, deadline=deadline, named=named)
+        return await self._second_step(asked, groups, replies, tally, deadline=deadline, named=named, dealt=recovering)
 
     async def _second_step(
         self,
-        round_id: bytes,
+        asked: Ask,
         groups: Sequence[LiveGroup],
         replies: Replies,
         tally: Tally,
         *,
         deadline: float,
         named: NamedRound | None,
+        dealt: Collection[str],
     ) -> list[LiveGroup]:
-        ready = {group.name: _ready_of(group, replies, tally.left_out) for group in groups}
+        """Fix rosters, take in what their members give, and take the masks off where shares of them were `dealt`."""
+        round_id = asked.round
+        ready = {group.name: _ready_of(group, replies, tally.left_out, dealt=group.name in dealt) for group in groups}
         fixed = {} if named is None else named.fixed
         rosters = ready | {name: fixed[name] for name in ready if name in fixed}
         # a roster that was fixed answers as a whole, or is missing as a whole
@@ -224,7 +239,8 @@ class Asking:
             go = Go(round_id, rosters[group.name])
             to = group.members[:1] if group.mode == "trusted" else [group.members[p] for p in go.positions]
             messages |= dict.fromkeys(to, go)
-        left = deadline - asyncio.get_running_loop().time()
+        # what is recovered must leave time for its last step
+        left = (deadline - asyncio.get_running_loop().time()) * (0.7 if dealt else 1.0)
         taking = SecondStep(tally, going, rosters, self._protection)
         said = await self._said(round_id, messages, (Masked, Noisy), taking, tally, seconds=left * 0.8)
         late = {name: go for name, go in messages.items() if name not in said.said and name not in said.refused}
@@ -235,12 +251,39 @@ class Asking:
         tally.paid |= _may_have_paid(messages, said)
         counted = {name for name, kept in said.said.items() if isinstance(kept, Counted)}
         # a silent leader is missing with its group; its members are not asked again
-        spoilt = [group for group in going if group.mode == "masked" and not taking.finish(group, counted)]
+        masked = [group for group in going if group.mode == "masked"]
+        found = [Recovered.of(g, rosters[g.name], counted, replies.said) for g in masked if g.name in dealt]
+        able = [each for each in found if each is not None]
+        await self._unmasked(asked, able, taking, tally, deadline=deadline)
+        hidden = [group for group in masked if group.name in dealt and group not in [each.group for each in able]]
+        spoilt = [*hidden, *(g for g in masked if g.name not in dealt and not taking.finish(g, counted))]
         tally.led_nothing |= {group.members[0] for group in groups if group.mode == "trusted"} - set(said.said)
         self._note_lapses(
-            tally, spoilt, rosters, counted.difference(*(g.members for g in going if g.mode == "trusted"))
+            tally,
+            [*spoilt, *(each.group for each in able if each.left_out)],
+            rosters,
+            counted.difference(*(g.members for g in going if g.mode == "trusted")),
         )
-        return [group for group in spoilt if _could_go(group, tally.left_out)]
+        again = [group for group in spoilt if _could_go(group, tally.left_out)]
+        tally.given_up += len(spoilt) - len(again)
+        return again
+
+    async def _unmasked(
+        self, asked: Ask, groups: Sequence[Recovered], taking: SecondStep, tally: Tally, *, deadline: float
+    ) -> None:
+        """Let the survivors of groups take the masks off their sums; a group of which too few do gives nothing."""
+        if not groups:
+            return
+        left = deadline - asyncio.get_running_loop().time()
+        found = await Recovering(self._desk, asked.round, groups).run(seconds=left)
+        for each in found:
+            if tally.words > FEW_WORDS:
+                await asyncio.to_thread(taking.unmask, each, asked)
+            else:
+                taking.unmask(each, asked)
+            taking.add_up(each.group, each.survivors)
+            tally.recovered += each.left_out
+        tally.given_up += len(groups) - len(found)
 
     async def _said(
         self,
@@ -285,9 +328,11 @@ def _may_have_paid(owners: Iterable[str], replies: Replies) -> bool:
     return None in reasons or perhaps_charged(reason for reason in reasons if reason is not None)
 
 
-def _ready_of(group: LiveGroup, replies: Replies, left_out: set[str]) -> list[int]:
+def _ready_of(group: LiveGroup, replies: Replies, left_out: set[str], *, dealt: bool) -> list[int]:
+    """Return the positions of members that are ready, and have dealt shares of their masks where they are to."""
     asked = group.asked(left_out)
-    return [p for p, name in enumerate(group.members) if name in asked and isinstance(replies.said.get(name), Ready)]
+    said = {p: replies.said.get(name) for p, name in enumerate(group.members) if name in asked}
+    return [p for p, each in said.items() if isinstance(each, Ready) and (not dealt or fits(group, p, each))]
 
 
 def _could_go(group: LiveGroup, left_out: set[str]) -> bool:

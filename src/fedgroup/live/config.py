@@ -123,7 +123,8 @@ class AnswersTable(_Table, frozen=True, kw_only=True):
     """How long an answer may take, how many owners must be here, how large groups are, what masked ones withstand.
 
     `vectors_mb` is how much owners may be sending at once in answer to questions with many bins. `most_records` is how
-    many records of one owner are believed in one bin; None: as many as it says.
+    many records of one owner are believed in one bin; None: as many as it says. With `recovery` a masked group gives
+    its sum without members that fall silent in the middle.
     """
 
     seconds: float = 10.0
@@ -135,6 +136,7 @@ class AnswersTable(_Table, frozen=True, kw_only=True):
     mpc_most: int = MPC_MOST
     colluders: int = 1
     dropouts: float = 0.1
+    recovery: bool = True
     most_records: _AtLeastOne | None = None
 
 
@@ -227,6 +229,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
             grouping=self.grouping,
             quorum=Quorum(answers.least_owners, answers.least_share),
             messages_at_once=answers.messages_at_once,
+            recovery=answers.recovery,
             in_flight_bytes=answers.vectors_mb << 20,
             most_records=answers.most_records,
             accounting=self.federation.counted,

@@ -227,20 +227,22 @@ class Desk:
         seconds: float,
         patient: bool = False,
         taking: Callable[[str, Any], Any] = lambda _owner, message: message,
+        enough: Callable[[], bool] = lambda: False,
     ) -> Replies:
         """Send each owner its message and return what is kept of what they said about it within the time.
 
-        Who was silent all the time is asked again the next time, but until it says something only a `patient` caller
-        waits for it as long as for others.
+        Nobody waits for more than `enough`. Who was silent all the time is asked again the next time, but until it says
+        something only a `patient` caller waits for it as long as for others.
         """
         encoded = _encoded_once(messages, self._encode)
         quiet: set[str] = set() if patient else self._quiet
-        with self._board.expecting(about, kinds, messages, quiet=quiet, taking=taking) as replies:
+        with self._board.expecting(about, kinds, messages, quiet=quiet, taking=taking, enough=enough) as replies:
             await self._link.send_many(encoded)
             for owner in set(messages) - self.present:
                 replies.give_up_on(owner)
             await replies.wait(seconds)
-        self._quiet |= replies.silent
+        if not enough():
+            self._quiet |= replies.silent
         return replies
 
     async def ask_balances(self) -> None:

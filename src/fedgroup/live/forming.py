@@ -28,6 +28,7 @@ from fedgroup.privacy.release import scale_of_noise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.role import Provider
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.secure.mask_graph import public_seed
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import PublicMap
 
@@ -180,23 +181,23 @@ class Forming:
             if len(roster) < 2:
                 return None
             group = LiveGroup(f"{name}.{attempt}", mode, roster, terms.terms(len(roster)))
-            agreed = await self._agreed(group, terms)
+            agreed, seed = await self._agreed(group, terms)
             if agreed == set(roster):
-                return group
+                return replace(group, seed=seed)
             roster = tuple(owner for owner in roster if owner in agreed)
         return None
 
-    async def _agreed(self, group: LiveGroup, terms: MaskSettings) -> set[str]:
-        """Return who agreed; when all did, the group is sealed."""
+    async def _agreed(self, group: LiveGroup, terms: MaskSettings) -> tuple[set[str], str]:
+        """Return who agreed, and the seed that their numbers make; when all did, the group is sealed."""
         accepted = await self._offered(group, terms)
         if set(accepted) != set(group.members):
-            return set(accepted)
+            return set(accepted), ""
         promised = Reveal.of(group.name, (accepted[name] for name in group.members))
         revealed = await self._step(group, promised, Revealed)
         if set(revealed) != set(group.members):
-            return set(revealed)
+            return set(revealed), ""
         told = Seal.of(group.name, (revealed[name] for name in group.members))
-        return set(await self._step(group, told, Sealed))
+        return set(await self._step(group, told, Sealed)), public_seed(told.numbers).hex()
 
     async def _offered(self, group: LiveGroup, terms: MaskSettings) -> dict[str, Any]:
         certificates = [self._desk.certificates.get(name, b"") for name in group.members]

@@ -11,6 +11,8 @@ from typing import Any
 
 from fedgroup.live.desk import Desk
 from fedgroup.messages.asked import Leave
+from fedgroup.owner.groups import live_recovery, neighbours_in
+from fedgroup.secure.recovery import Recovery
 from fedgroup.secure.terms import MaskedTerms
 
 
@@ -51,12 +53,26 @@ class Leaving:
 
 @dataclass(frozen=True)
 class LiveGroup:
-    """A group that all members agreed to, under the name they know it by; the first member leads a trusted one."""
+    """A group that all members agreed to, under the name they know it by; the first member leads a trusted one.
+
+    `seed` is that of a masked group's mask graph, in hexadecimal digits: it follows from what all members told.
+    """
 
     name: str
     mode: str
     members: tuple[str, ...]
     terms: MaskedTerms
+    seed: str = ""
+
+    @property
+    def recovery(self) -> Recovery | None:
+        """How the rounds of a masked group withstand members that fall silent; None: they do not."""
+        return live_recovery(self.terms) if self.mode == "masked" and self.seed else None
+
+    @property
+    def neighbours(self) -> Sequence[Sequence[int]]:
+        """With whom each member masks."""
+        return neighbours_in(self.terms, bytes.fromhex(self.seed))
 
     def asked(self, left_out: Collection[str]) -> list[str]:
         """Return the members that are asked to answer together; nobody is left out of a trusted group."""
@@ -103,7 +119,9 @@ class LivePlan:
     def of(cls, stored: Mapping[str, Any]) -> LivePlan:
         """Return a plan that was stored as plain values."""
         groups = tuple(
-            LiveGroup(each["name"], each["mode"], tuple(each["members"]), MaskedTerms(**each["terms"]))
+            LiveGroup(
+                each["name"], each["mode"], tuple(each["members"]), MaskedTerms(**each["terms"]), each.get("seed", "")
+            )
             for each in stored["groups"]
         )
         rosters = tuple(Roster(each["mode"], tuple(each["members"])) for each in stored.get("rosters", ()))

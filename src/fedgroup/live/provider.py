@@ -96,6 +96,7 @@ class LiveProvider:
             Flow(settings.in_flight_bytes),
             log,
             most_records=settings.most_records,
+            recovery=settings.recovery,
         )
         if log is not None:
             desk.lead_on = partial(lead_on, log, desk)

@@ -185,6 +185,10 @@ def notes_of(tally: Tally, attendance: Attendance) -> tuple[str, ...]:
         notes.append("the answer is about the owners heard; nothing is extrapolated to those missing")
     if tally.reasons:
         notes.append(refusals_in_words(tally.reasons))
+    if tally.recovered:
+        notes.append("members of masked groups fell silent in the middle; their groups answered without them")
+    if tally.given_up:
+        notes.append(f"{tally.given_up} masked group{'s' * (tally.given_up > 1)} gave nothing: too many fell silent")
     if tally.reruns:
         notes.append("a group fell silent in the middle and was asked again, at the same price once more")
     return (*notes, *_away(attendance))

@@ -16,7 +16,8 @@ MOMENT_S = 0.25
 class Replies:
     """What owners answered to one thing that was asked: the first reply of each that was asked, and nothing else.
 
-    `taking` takes a reply and returns what is kept of it: long vectors are added up, and kept by nobody.
+    `taking` takes a reply and returns what is kept of it: long vectors are added up, and kept by nobody. `enough` tells
+    whether no more are needed, whoever is still silent.
     """
 
     def __init__(
@@ -25,8 +26,10 @@ class Replies:
         *,
         quiet: Collection[str] = (),
         taking: Callable[[str, Any], Any] = lambda _owner, message: message,
+        enough: Callable[[], bool] = lambda: False,
     ) -> None:
         self._taking = taking
+        self._enough = enough
         self.silent = set(expected)
         self._waited_for = self.silent.difference(quiet) or set(expected)
         self._enough_in = asyncio.Event()
@@ -65,9 +68,10 @@ class Replies:
                     await self._all_in.wait()
 
     def _note(self) -> None:
-        if not self._waited_for:
+        done = self._enough()
+        if done or not self._waited_for:
             self._enough_in.set()
-        if not self.silent:
+        if done or not self.silent:
             self._all_in.set()
 
 

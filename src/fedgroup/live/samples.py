@@ -66,6 +66,7 @@ cohort_size = 50                      # masked cohorts have about this many memb
 mpc_most = 500                        # the most members of any group; mpc, all owners in one, is refused beyond
 colluders = 1                         # how many members of a masked group may pool what they know
 dropouts = 0.1                        # which share of them may be silent
+recovery = true                       # who falls silent in the middle is left out, and nobody is asked, or pays, again
 
 [grouping]                            # how owners are grouped, unless a request for a plan says it
 columns = 5                           # cells of the grid that owners are compared on; few owners need a coarse one

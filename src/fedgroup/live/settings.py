@@ -67,6 +67,7 @@ class LiveSettings:
     """What everybody agreed on, how long the provider waits, and what can be asked about (None: nobody said).
 
     `mpc_most` is the most members of a group: every member is told of all others, which takes their square in bytes.
+    With `recovery` masked rounds withstand members that fall silent in the middle.
     """
 
     federation: str
@@ -84,6 +85,7 @@ class LiveSettings:
     in_flight_bytes: int = IN_FLIGHT_BYTES
     most_records: int | None = None
     accounting: Accounting = PURE
+    recovery: bool = True
 
     def __post_init__(self) -> None:
         if not 2 <= self.mpc_most <= MOST_MEMBERS:

@@ -11,14 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.live.plans import LiveGroup
+from fedgroup.live.recovering import Recovered
 from fedgroup.live.sheets import Sheet
 from fedgroup.messages import NoisyTotals
+from fedgroup.messages.asked import Ask
 from fedgroup.messages.logged import Logged
 from fedgroup.messages.said import Masked, Noisy, Ready
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.widths import word_bytes
+
+_WORDS_AT_ONCE = 1 << 12
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.unsignedinteger[Any]]
@@ -45,7 +49,9 @@ class Tally:
     Who refuses for a reason that comes before its charge has not. `silent` were asked and said nothing in time. Only
     who was `present` at the start is asked. `possible` tells whether honest members
     could give some sums; `impossible` are who was in groups of which it does not hold. `sheet` is what the public log
-    tells of the sums: `logged` is where the last round stands there, `entry` the number of the answer.
+    tells of the sums: `logged` is where the last round stands there, `entry` the number of the answer. `recovered`
+    members fell silent after their rosters were fixed, and their groups gave their sums without them; `given_up` groups
+    could not.
     """
 
     query: RangeQuery
@@ -72,6 +78,8 @@ class Tally:
     possible: Callable[..., bool] = lambda *_sums, **_parts: True
     impossible: set[str] = field(default_factory=set)
     entry: int | None = None
+    recovered: int = 0
+    given_up: int = 0
 
     def __post_init__(self) -> None:
         self.sums = np.zeros(self.words, dtype=np.int64)
@@ -165,8 +173,8 @@ class FirstStep:
 class SecondStep:
     """Takes what groups give once their rosters are fixed: of a masked one there is one sum, however many are in it.
 
-    Guarantee: a group is added up only when every member on its roster has sent a vector that fits; otherwise nothing
-               of what its members sent is in the answer.
+    Guarantee: a group is added up only when every member on its roster has sent a vector that fits, or when the masks
+               of those that did were taken off; otherwise nothing of what its members sent is in the answer.
     """
 
     def __init__(
@@ -192,13 +200,24 @@ class SecondStep:
     def finish(self, group: LiveGroup, counted: Iterable[str]) -> bool:
         """Add up a masked group whose members on the roster were all counted; tell whether they were."""
         roster = [group.members[p] for p in self._rosters[group.name]]
-        total = self._sums.pop(group.name, None)
-        if total is None or not set(roster) <= set(counted):
+        if group.name not in self._sums or not set(roster) <= set(counted):
+            self._sums.pop(group.name, None)
             return False
-        signed = total.view(f"i{self._widths[group.name]}").astype(np.int64)
-        if self._tally.admits(signed, roster, parts=group.terms.parts):
-            self._tally.add_masked(group, signed, heard=roster)
-        return True  # impossible sums do not come from silence: nobody pays twice for them
+        self.add_up(group, roster)
+        return True
+
+    def unmask(self, recovered: Recovered, asked: Ask) -> None:
+        """Take the masks that are left off the sum of a group's survivors, some words after the other."""
+        total, context = self._sums[recovered.group.name], recovered.context(asked)
+        for first in range(0, len(total), _WORDS_AT_ONCE):
+            some = total[first : first + _WORDS_AT_ONCE]
+            some -= recovered.unmasking.masks(context, words=len(some), first=first).astype(total.dtype)
+
+    def add_up(self, group: LiveGroup, heard: Sequence[str]) -> None:
+        """Add the sum of a group whose masks are gone; impossible sums do not come from silence: nobody pays twice."""
+        signed = self._sums.pop(group.name).view(f"i{self._widths[group.name]}").astype(np.int64)
+        if self._tally.admits(signed, heard, parts=group.terms.parts):
+            self._tally.add_masked(group, signed, heard=heard)
 
     def _led(self, group: LiveGroup, reply: Any) -> Any:
         fits = isinstance(reply, Noisy) and len(reply.sums) == self._tally.words

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from fedgroup.messages.limits import (
     MOST_CELLS,
+    MOST_DEALT,
     MOST_FRAME,
     MOST_MEMBERS,
     MOST_NAME,
@@ -119,7 +120,8 @@ class Seal:
 class Ask:
     """A question, to be answered alone (no plan) or in the group of a plan, within some time; `by` names the asker.
 
-    `logged` tells where it stands in the provider's public log.
+    `logged` tells where it stands in the provider's public log. With `recovers`, members of a masked group deal shares
+    of their masks with `Ready`, so that the round stands when some of them fall silent; see `Unmask`.
     """
 
     round: bytes
@@ -129,10 +131,12 @@ class Ask:
     by: str = ""
     agreed: bytes = b""
     logged: Logged | None = None
+    recovers: bool = False
 
     def __post_init__(self) -> None:
         require_agreed(self.agreed)
         require_id(self.round)
+        require(self.plan is not None or not self.recovers, "who answers alone has no masks")
         require(self.plan is None or 0 < len(self.plan) <= MOST_NAME, "a plan has a short name")
         require(0 < self.within_ms <= 600_000, "a deadline lies within ten minutes")
         require(len(self.by) <= MOST_TEXT, "the asker's name is short")
@@ -150,6 +154,31 @@ class Go:
         require(len(self.positions) <= MOST_MEMBERS, f"a group has at most {MOST_MEMBERS} members")
         ascending = self.positions == sorted(set(self.positions))
         require(ascending and min(self.positions, default=0) >= 0, "positions are given once each, ascending")
+
+
+@dataclass(frozen=True)
+class Unmask:
+    """The masked values of these positions came, in ascending order: tell your shares of their seeds.
+
+    Of members that are in the roster and not here, tell your shares of their box keys. `sealed` are the shares that
+    your neighbours in the roster dealt to you, in their order. In a group without all pairs you sign the set first;
+    then it comes again with the signatures of `signers`.
+    """
+
+    round: bytes
+    survivors: list[int]
+    sealed: bytes
+    signers: list[int] = field(default_factory=list)
+    signatures: list[bytes] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require(0 < len(self.survivors) <= MOST_MEMBERS, f"a group has 1 to {MOST_MEMBERS} members")
+        for positions in (self.survivors, self.signers):
+            ascending = positions == sorted(set(positions))
+            require(ascending and min(positions, default=0) >= 0, "positions are given once each, ascending")
+        require(len(self.sealed) <= MOST_DEALT, f"shares have at most {MOST_DEALT} bytes")
+        require_signatures(self.signatures, len(self.signers))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedgroup.errors import ProtocolViolation
 
-VERSION = 6
+VERSION = 7
 ID_BYTES = 16
 SIGNATURE_BYTES = 64
 AGREED_BYTES = 16
@@ -19,6 +19,8 @@ MOST_MEMBERS = 2_000
 MOST_NAME = 64
 MOST_TEXT = 200
 MOST_FRAME = 1 << 19
+MOST_DEALT = 1 << 17
+"""The shares that a member of a masked group deals or tells in a round, in bytes."""
 MOST_RELAYS = 1_024
 """The frames of comparisons that travel together."""
 

@@ -1,9 +1,9 @@
 """What live roles say to each other on a wire. Plain values only, checked at birth: whoever decodes, checks.
 
-    provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Check, Balance, Relay, RelayMany, Leave, Agreed,
-                         Chain
-    owner -> provider    Described, Accepted, Revealed, Sealed, Noisy, Ready, Masked, Checked, Left, Relayed,
-                         RelayedMany, Refused, Seen
+    provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Unmask, Check, Balance, Relay, RelayMany, Leave,
+                         Agreed, Chain
+    owner -> provider    Described, Accepted, Revealed, Sealed, Noisy, Ready, Masked, Vouched, Unmasked, Checked, Left,
+                         Relayed, RelayedMany, Refused, Seen
     owner -> owner       Letter, sealed end to end: broker and provider see ciphertext only
     anyone               Presence, retained: an owner is here or gone
 
@@ -28,6 +28,7 @@ from fedgroup.messages.asked import (
     RelayMany,
     Reveal,
     Seal,
+    Unmask,
 )
 from fedgroup.messages.logged import Chain, Seen
 from fedgroup.messages.said import (
@@ -45,14 +46,17 @@ from fedgroup.messages.said import (
     RelayedMany,
     Revealed,
     Sealed,
+    Unmasked,
+    Vouched,
 )
 
 ToOwner = (
-    Describe | Offer | Reveal | Seal | Ask | Go | Check | Balance | Relay | RelayMany | Leave | Agreed | Chain | Letter
-)
+    Describe | Offer | Reveal | Seal | Ask | Go | Unmask | Check | Balance | Relay | RelayMany | Leave | Agreed | Chain
+    | Letter
+)  # fmt: skip
 FromOwner = (
-    Described | Accepted | Revealed | Sealed | Noisy | Ready | Masked | Checked | Left | Relayed | RelayedMany | Refused
-    | Seen
+    Described | Accepted | Revealed | Sealed | Noisy | Ready | Masked | Vouched | Unmasked | Checked | Left | Relayed
+    | RelayedMany | Refused | Seen
 )  # fmt: skip
 
 WIRE: dict[str, type] = {one.__name__: one for one in (*get_args(ToOwner), *get_args(FromOwner), Presence)}

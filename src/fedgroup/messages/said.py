@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fedgroup.messages.limits import (
     MOST_CELLS,
+    MOST_DEALT,
     MOST_FRAME,
     MOST_MEMBERS,
     MOST_NAME,
@@ -113,12 +114,17 @@ class Noisy:
 
 @dataclass(frozen=True)
 class Ready:
-    """The owner would answer this round; nothing is charged yet."""
+    """The owner would answer this round; nothing is charged yet.
+
+    `dealt` are shares of its masks, sealed for its neighbours in a masked group, where the question asks for them.
+    """
 
     round: bytes
+    dealt: bytes = b""
 
     def __post_init__(self) -> None:
         require_id(self.round)
+        require(len(self.dealt) <= MOST_DEALT, f"shares have at most {MOST_DEALT} bytes")
 
 
 @dataclass(frozen=True)
@@ -134,6 +140,30 @@ class Masked:
     def __post_init__(self) -> None:
         require_id(self.round)
         require(4 <= len(self.words) <= 8 * MOST_WORDS, f"an answer has at most {MOST_WORDS} values of 8 bytes")
+
+
+@dataclass(frozen=True)
+class Vouched:
+    """The owner saw who is left out of a round's sum, will see no other set in it, and signed that."""
+
+    round: bytes
+    signature: bytes
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require_signatures([self.signature], 1)
+
+
+@dataclass(frozen=True)
+class Unmasked:
+    """The owner's shares: of a seed for who was heard, of a box key for who was not, and of its own seed at the end."""
+
+    round: bytes
+    shares: bytes
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require(0 < len(self.shares) <= MOST_DEALT, f"shares have at most {MOST_DEALT} bytes")
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -28,8 +28,10 @@ from fedgroup.owner.node_parts import Certified
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.refusals import Unknown
 from fedgroup.secure.mask_graph import FAILURE, commitment, mask_degree, mask_edges, public_seed, require_opened
-from fedgroup.secure.member import Member
+from fedgroup.secure.masking import Secrets
+from fedgroup.secure.member import Member, secrets_with
 from fedgroup.secure.pair_keys import OwnerKey
+from fedgroup.secure.recovery import Dealer, Recovery
 from fedgroup.secure.signatures import require_signed, statement
 from fedgroup.secure.terms import MaskedTerms
 
@@ -60,7 +62,10 @@ class Group:
     neighbours: Sequence[int] = ()
     seed: bytes = field(default=b"", repr=False)
     verified: object = field(default=None, repr=False)
+    _own: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     _masked_with: dict[tuple[int, ...], Member] = field(default_factory=dict, repr=False)
+    _pair_secrets: Secrets | None = field(default=None, repr=False)
+    _dealer: Dealer | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, offer: Offer, members: Sequence[Certified], *, name: str, key: bytes) -> Group:
@@ -104,6 +109,11 @@ class Group:
         return self.degree >= len(self.members) - 1
 
     @cached_property
+    def recovery(self) -> Recovery | None:
+        """How rounds of this group withstand members that fall silent; None: they do not."""
+        return live_recovery(self.terms) if self.mode == "masked" else None
+
+    @cached_property
     def _offered(self) -> bytes:
         """Stands for what was offered to all members alike: the plan, its terms, the federation, and the roster."""
         offer = self.offer
@@ -141,17 +151,19 @@ class Group:
         self.commitments = list(commitments)
         return self.number
 
-    def seal(self, numbers: Sequence[bytes], signatures: Sequence[bytes]) -> None:
-        """Check all numbers against their commitments and make the mask graph of them."""
+    def seal(self, numbers: Sequence[bytes], signatures: Sequence[bytes], *, key: OwnerKey | None = None) -> None:
+        """Check all numbers against their commitments and make the mask graph of them.
+
+        With its key the owner agrees on secrets with its neighbours at once, and not when the first question comes.
+        """
         if not self.commitments:
             raise ProtocolViolation("numbers are told after the commitments")
         require_opened(self.commitments, numbers)
         self._require_all_signed("number", numbers, signatures)
-        labels = np.zeros(len(self.members), dtype=np.int32)
         seed = public_seed(numbers)
-        first, second = mask_edges(labels, seed=seed, bad_share=self.terms.bad_share, failure=_GRAPH_FAILURE)
-        mine = [*second[first == self.position].tolist(), *first[second == self.position].tolist()]
-        self.neighbours, self.seed = sorted(mine), seed
+        self.neighbours, self.seed = neighbours_in(self.terms, seed)[self.position], seed
+        if key is not None and self.mode == "masked":
+            self._secrets(key)
 
     def masked_with(self, key: OwnerKey, positions: Sequence[int]) -> Member:
         """Return this owner's side of a masked sum over the members at these positions.
@@ -162,14 +174,65 @@ class Group:
         heard = tuple(positions)
         known = self._masked_with.get(heard)
         if known is None or _is_full(known):
-            roster = [member.exchange_key for member in self.members]
+            self.require_neighbours(heard)
             present = set(heard)
-            neighbours = [each for each in self.neighbours if each in present]
-            few = len(neighbours) < min(self.terms.colluders + 1, len(self.neighbours) // 2)
-            if few and not self.masks_all_pairs:
-                raise Unknown("members")
-            self._masked_with = {heard: Member(key, self.position, roster=roster, neighbours=neighbours)}
+            chosen = [at for at, each in enumerate(self.neighbours) if each in present]
+            self._masked_with = {
+                heard: Member(
+                    key,
+                    self.position,
+                    roster=[member.exchange_key for member in self.members],
+                    neighbours=[self.neighbours[at] for at in chosen],
+                    pair_secrets=self._secrets(key)[chosen],
+                )
+            }
         return self._masked_with[heard]
+
+    def require_neighbours(self, positions: Collection[int]) -> None:
+        """Refuse, in a group with a random graph, a round among these members that has too few neighbours in it."""
+        present = len(set(positions).intersection(self.neighbours))
+        if present < min(self.terms.colluders + 1, len(self.neighbours) // 2) and not self.masks_all_pairs:
+            raise Unknown("members")
+
+    def dealer(self, key: OwnerKey) -> Dealer:
+        """Return this owner as who deals and tells shares of masks, in a group whose rounds withstand silence."""
+        if self.recovery is None:
+            raise ProtocolViolation("the rounds of this group do not withstand members that fall silent")
+        if self._dealer is None:
+            self._dealer = Dealer(
+                self._own,
+                self.position,
+                neighbours=self.neighbours,
+                pair_secrets=self._secrets(key),
+                recovery=self.recovery,
+                digest=self.digest,
+            )
+        return self._dealer
+
+    def _secrets(self, key: OwnerKey) -> Secrets:
+        """Return what this owner agreed with each of its neighbours; that takes a while, and is done once."""
+        if self._pair_secrets is None:
+            roster = [member.exchange_key for member in self.members]
+            self._pair_secrets = secrets_with(key, roster, self.neighbours)
+        return self._pair_secrets
+
+
+@lru_cache(maxsize=64)  # members in one process are told the same numbers
+def neighbours_in(terms: MaskedTerms, seed: bytes) -> tuple[tuple[int, ...], ...]:
+    """Return with whom each member of a live group masks, as follows from the numbers that all of them told."""
+    labels = np.zeros(terms.members, dtype=np.int32)
+    first, second = mask_edges(labels, seed=seed, bad_share=terms.bad_share, failure=_GRAPH_FAILURE)
+    found: list[list[int]] = [[] for _ in range(terms.members)]
+    for one, other in zip(first.tolist(), second.tolist(), strict=True):
+        found[one].append(other)
+        found[other].append(one)
+    return tuple(tuple(sorted(each)) for each in found)
+
+
+def live_recovery(terms: MaskedTerms) -> Recovery | None:
+    """Return how rounds of a live masked group on these terms withstand members that fall silent."""
+    degree = mask_degree(terms.members, bad_share=terms.bad_share, failure=_GRAPH_FAILURE)
+    return Recovery.of(terms, degree=degree)
 
 
 def _is_full(known: Member) -> bool:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidInput, InvalidQuery, LedgerUnavailable, ProtocolViolation
+from fedgroup.errors import InvalidInput, LedgerUnavailable, ProtocolViolation
 from fedgroup.messages.asked import (
     Agreed,
     Ask,
@@ -32,6 +32,7 @@ from fedgroup.messages.asked import (
     RelayMany,
     Reveal,
     Seal,
+    Unmask,
 )
 from fedgroup.messages.live import ToOwner
 from fedgroup.messages.logged import Chain
@@ -48,17 +49,18 @@ from fedgroup.messages.said import (
     Revealed,
     Sealed,
 )
-from fedgroup.owner.cells import require_following
 from fedgroup.owner.groups import MOST_OFFERS, Group, Memberships
 from fedgroup.owner.heads import UNWATCHED
 from fedgroup.owner.node_parts import Certified, LogWatch, OwnersSilo, OwnIdentity, RoundLedger
 from fedgroup.owner.policy import Policy
-from fedgroup.owner.refusals import Unknown, about, reason_of, require_answerable
+from fedgroup.owner.recovering import Unmaskings
+from fedgroup.owner.refusals import Unknown, about, reason_of
 from fedgroup.owner.relays import Relays
 from fedgroup.owner.rounds import (
     Ints,
     OpenRounds,
     Round,
+    answerable,
     cut_to,
     masked_reply,
     named,
@@ -129,6 +131,7 @@ class OwnerNode:
         self.heads = heads
         self._groups = Memberships(identity.name, identity.owner_key.public, verify=verify, trust=trust)
         self._open = OpenRounds()
+        self._unmaskings = Unmaskings(identity, ledger)
         self._charged = b""
         self._relays = Relays(identity, ledger, verify=verify, public_map=public_map, vector=silo.vector)
 
@@ -197,6 +200,8 @@ class OwnerNode:
                 return self._asked(message, arrived + message.within_ms / 1000)
             case Go():
                 return self._gone(message)
+            case Unmask():
+                return self._said(self._unmaskings.told(message, fewest=self.policy.fewest_members))
             case Describe():
                 return self._described(message)
             case Check():
@@ -212,7 +217,7 @@ class OwnerNode:
             case Reveal():
                 return self._revealed(message)
             case Seal():
-                self._groups.of(message.plan).seal(message.numbers, message.signatures)
+                self._groups.of(message.plan).seal(message.numbers, message.signatures, key=self._identity.owner_key)
                 return self._said(Sealed(message.plan))
             case Leave():
                 self._groups.leave(message.plan)
@@ -368,14 +373,7 @@ class OwnerNode:
     def _read(self, ask: Ask, until: float) -> tuple[RangeQuery, str | None]:
         """Return a question that can be answered, in time, and the policy's reason to refuse it."""
         self._require_time(until)
-        try:
-            query = ask.query.read(self._map.domain)
-        except InvalidQuery:
-            if ask.query.is_range:
-                raise
-            raise Unknown("bins") from None
-        require_answerable(query, self._silo, public_map=self._map, protection=self._protection)
-        require_following(query, ask.query.cells_from, protection=self._protection)
+        query = answerable(ask.query, self._silo, public_map=self._map, protection=self._protection)
         return query, self.policy.against_question(query, self._map)
 
     def _ready(self, this: Round, how: str) -> Letters:
@@ -385,8 +383,9 @@ class OwnerNode:
         """
         self.ledger.require_affordable([self._charge(this.ask, this.query, how)])
         self._silo.snapshot()
+        dealt = self._unmaskings.dealt(this.ask.round, this.group) if this.ask.recovers else b""
         this.ready = True
-        return self._said(Ready(this.ask.round))
+        return self._said(Ready(this.ask.round, dealt))
 
     def _again(self, ask: Ask, kept: bytes) -> Letters:
         """Repeat what was said in this round: to the provider, or to the leader of a trusted group."""
@@ -470,14 +469,15 @@ class OwnerNode:
         return [(PROVIDER, reply)]
 
     def _mask(self, this: Round, positions: Sequence[int]) -> Letters:
-        member = this.group.masked_with(self._identity.owner_key, positions)
+        member, round_id = this.group.masked_with(self._identity.owner_key, positions), this.ask.round
 
         def make() -> Masked:
             exact = self._exact(this.query)
-            return masked_reply(this, exact, member, positions, protection=self._protection, noise=self._noise)
+            own = self._unmaskings.masks(round_id, this.group, positions) if this.ask.recovers else None
+            return masked_reply(this, exact, member, positions, protection=self._protection, noise=self._noise, own=own)
 
         told = told_of_masked(this, len(positions), self._protection)
-        reply = self._answered(this.ask.round, self._charge(this.ask, this.query, told), make)
+        reply = self._answered(round_id, self._charge(this.ask, this.query, told), make)
         self._open.end(this)
         return [(PROVIDER, reply)]
 

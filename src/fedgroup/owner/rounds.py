@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.errors import ProtocolViolation
+from fedgroup.errors import InvalidQuery, ProtocolViolation
 from fedgroup.messages import Variances
 from fedgroup.messages.asked import Ask, Describe
 from fedgroup.messages.said import Letter, Masked
+from fedgroup.messages.wire_query import WireQuery
+from fedgroup.owner.cells import require_following
 from fedgroup.owner.groups import Group
-from fedgroup.owner.refusals import Unknown
+from fedgroup.owner.node_parts import OwnersSilo
+from fedgroup.owner.refusals import Unknown, require_answerable
 from fedgroup.privacy.lone_share import epsilon_if_alone
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.release import Disclosed, release_masked, release_sum, scales_of
@@ -26,7 +29,9 @@ from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.words import round_name
 from fedgroup.secure.masking import round_context
 from fedgroup.secure.member import Member
+from fedgroup.secure.recovery import OwnMasks
 from fedgroup.secure.widths import word_bytes
+from fedgroup.space import PublicMap
 
 Ints = npt.NDArray[np.int64]
 
@@ -78,7 +83,7 @@ class OpenRounds:
         """Return the round of a question; one id stands for one question for ever."""
         known = self._rounds.get(ask.round)
         if known is not None:
-            if (known.ask.query, known.ask.plan) != (ask.query, ask.plan):
+            if (known.ask.query, known.ask.plan, known.ask.recovers) != (ask.query, ask.plan, ask.recovers):
                 raise ProtocolViolation("a round's question cannot change")
             known.until = max(known.until, until)  # asked once more, it is waited for once more
             return known
@@ -120,6 +125,19 @@ class OpenRounds:
         letter = self._held.pop(key)
         self._held_bytes -= len(letter.sealed)
         return letter
+
+
+def answerable(asked: WireQuery, silo: OwnersSilo, *, public_map: PublicMap, protection: Protection) -> RangeQuery:
+    """Return a question that this owner could answer, or refuse it."""
+    try:
+        query = asked.read(public_map.domain)
+    except InvalidQuery:
+        if asked.is_range:
+            raise
+        raise Unknown("bins") from None
+    require_answerable(query, silo, public_map=public_map, protection=protection)
+    require_following(query, asked.cells_from, protection=protection)
+    return query
 
 
 def too_long_to_lead(query: RangeQuery, members: int) -> bool:
@@ -184,18 +202,20 @@ def noisy_sums(
 
 def masked_reply(
     this: Round, exact: Mapping[str, Ints], member: Member, positions: Sequence[int], *, protection: Protection,
-    noise: NoiseSource,
+    noise: NoiseSource, own: OwnMasks | None = None,
 ) -> Masked:  # fmt: skip
     """Return a masked answer over the members at these positions, with this owner's share of noise.
 
-    Requires:  the round was charged, and this is called once for it.
+    Requires:  the round was charged, and this is called once for it; `own` masks in a round that is to recover.
     """
-    query, parts = this.query, this.group.terms.parts
-    width = word_bytes(query, protection, this.group.terms)
-    roster = this.group.digest + struct.pack(f"!{len(positions)}H", *positions)
+    query, terms = this.query, this.group.terms
+    parts, width = terms.parts, word_bytes(query, protection, terms)
+    # the keys of a round that is to recover are of this group already, and the provider is to find its masks
+    digest = this.group.digest if own is None else b""
+    context = masked_context(this.ask, positions, parts=parts, digest=digest)
 
     def mask(values: Any) -> Any:
-        sent = member.answer(_masked_context(this, roster), values[0], word_bytes=width)
+        sent = member.answer(context, values[0], word_bytes=width, own=own)
         return np.frombuffer(sent, dtype=f"<u{width}").reshape(1, -1)
 
     words = release_masked(
@@ -233,15 +253,16 @@ def _context(this: Round) -> bytes:
     return b"partial answer " + this.group.digest + this.ask.round
 
 
-def _masked_context(this: Round, roster: bytes) -> bytes:
+def masked_context(ask: Ask, positions: Sequence[int], *, parts: int, digest: bytes = b"") -> bytes:
+    """Return what stands for all that members at these positions agree to when they mask an answer."""
     # Epochs are each owner's own, so none is in here; a round's id never comes twice, for that is on record.
     return round_context(
-        question=f"{this.ask.query}".encode(),
-        epsilon_nano=this.query.epsilon.nano,
-        parts=this.group.terms.parts,
-        roster_digest=roster,
+        question=f"{ask.query}".encode(),
+        epsilon_nano=ask.query.epsilon_nano,
+        parts=parts,
+        roster_digest=digest + struct.pack(f"!{len(positions)}H", *positions),
         epoch=0,
-        round_id=this.ask.round,
+        round_id=ask.round,
     )
 
 

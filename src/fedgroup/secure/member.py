@@ -15,8 +15,9 @@ from types import MappingProxyType
 import numpy as np
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
-from fedgroup.secure.masking import CONTEXT_BYTES, Ints, Words, pair_masks
+from fedgroup.secure.masking import CONTEXT_BYTES, Ints, Secrets, Words, pair_masks
 from fedgroup.secure.pair_keys import SECRET_BYTES, OwnerKey, agree
+from fedgroup.secure.recovery import OwnMasks, self_masks
 
 WORD_BYTES = (4, 8)
 _WORDS_AT_ONCE = 1 << 12
@@ -33,12 +34,13 @@ class Member:
         roster: Sequence[bytes],
         neighbours: Sequence[int],
         answered: Mapping[bytes, bytes] = MappingProxyType({}),
+        pair_secrets: Secrets | None = None,
     ) -> None:
+        """`pair_secrets` are what was agreed with the neighbours before, a row for each; None: it is agreed now."""
         _require_own_roster(key, position, roster)
         _require_neighbours(neighbours, position, len(roster))
         _require_records(answered)
-        agreed = b"".join(agree(key, roster[neighbour]) for neighbour in neighbours)
-        self._secrets = np.frombuffer(agreed, dtype=np.uint8).reshape(-1, SECRET_BYTES)
+        self._secrets = secrets_with(key, roster, neighbours) if pair_secrets is None else pair_secrets
         self._adds = np.array([position < neighbour for neighbour in neighbours], dtype=np.bool_)
         self._answered = dict(answered)
 
@@ -52,10 +54,13 @@ class Member:
         """How long all that was answered is."""
         return sum(map(len, self._answered.values()))
 
-    def answer(self, context: bytes, values: Sequence[int] | Ints, *, word_bytes: int = 8) -> bytes:
+    def answer(
+        self, context: bytes, values: Sequence[int] | Ints, *, word_bytes: int = 8, own: OwnMasks | None = None
+    ) -> bytes:
         """Return the masked values, 8 bytes each, the lowest first; a context answered before must bring the same.
 
-        With 4 bytes each they are masked modulo 2^32, by the lower halves of the same masks; see `widths`.
+        With 4 bytes each they are masked modulo 2^32, by the lower halves of the same masks; see `widths`. With `own`
+        masks they are masked by the keys of this round instead of the pair secrets, and by a seed; see `recovery`.
         """
         if len(context) != CONTEXT_BYTES:
             raise InvalidInput(f"a round's context has {CONTEXT_BYTES} bytes, got {len(context)}")
@@ -67,24 +72,36 @@ class Member:
             raise InvalidInput("a value to be masked must fit 64 bits with a sign") from None
         # What is stored leaves, and nothing else: the candidate only tells whether these are the values sent before.
         # setdefault is atomic, so of two threads with different values for one context one refuses.
-        masked = words + self._masks(context, len(words))
+        masked = words + self._masks(context, len(words), own)
         candidate = masked.astype(f"<u{word_bytes}").tobytes()  # what is above the word's bits is cut off
         sent = self._answered.setdefault(context, candidate)
         if sent != candidate:
             raise ProtocolViolation("this round was answered already, with another value; send the stored answer again")
         return sent
 
-    def _masks(self, context: bytes, words: int) -> Words:
+    def _masks(self, context: bytes, words: int, own: OwnMasks | None) -> Words:
         """Return what is added to each word: the masks shared with later members, less those with earlier ones."""
         total = np.empty(words, dtype=np.uint64)
+        keys = self._secrets if own is None else own.keys
+        if keys.shape != self._secrets.shape:
+            raise InvalidInput(f"{len(self._secrets)} neighbours need as many keys of a round, got {len(keys)}")
         for first in range(0, words, _WORDS_AT_ONCE):
-            masks = pair_masks(self._secrets, context, words=min(_WORDS_AT_ONCE, words - first), first=first)
+            some = min(_WORDS_AT_ONCE, words - first)
+            masks = pair_masks(keys, context, words=some, first=first)
             added, taken = (masks[chosen].sum(axis=0, dtype=np.uint64) for chosen in (self._adds, ~self._adds))
-            total[first : first + masks.shape[1]] = added - taken
+            total[first : first + some] = added - taken
+            if own is not None:
+                total[first : first + some] += self_masks(own.seed, words=some, first=first)[0]
         return total
 
     def __repr__(self) -> str:
         return "Member(<private>)"
+
+
+def secrets_with(key: OwnerKey, roster: Sequence[bytes], neighbours: Sequence[int]) -> Secrets:
+    """Return what an owner agreed with each of its neighbours, a row for each."""
+    agreed = b"".join(agree(key, roster[neighbour]) for neighbour in neighbours)
+    return np.frombuffer(agreed, dtype=np.uint8).reshape(-1, SECRET_BYTES)
 
 
 def _require_own_roster(key: OwnerKey, position: int, roster: Sequence[bytes]) -> None:

@@ -31,6 +31,7 @@ _ROUNDS = """
 CREATE TABLE IF NOT EXISTS rounds (
     id BLOB PRIMARY KEY, at TEXT NOT NULL, reply BLOB NOT NULL, snapshot TEXT NOT NULL) WITHOUT ROWID
 """
+_SURVIVORS = "CREATE TABLE IF NOT EXISTS survivors (round BLOB PRIMARY KEY, positions BLOB NOT NULL) WITHOUT ROWID"
 _REPLIES_BY_AGE = "CREATE INDEX IF NOT EXISTS replies_by_age ON rounds (at) WHERE length(reply) > 1"
 _OLD_REPLIES = "SELECT id FROM rounds WHERE length(reply) > 1 AND at < ? ORDER BY at LIMIT 256"
 _COMPARISONS = """
@@ -98,6 +99,7 @@ class OwnerLedger(SQLiteLedger):
                 _REPLIES_BY_AGE,
                 _COMPARISONS,
                 _FROZEN,
+                _SURVIVORS,
                 _OFFERS,
                 _HOLDER,
                 _NAME,
@@ -157,6 +159,13 @@ class OwnerLedger(SQLiteLedger):
         if len(kept) < len(replies):
             raise InvalidInput("a round is charged before its reply is kept, and its reply is kept once")
         return kept
+
+    def keep_survivors(self, round_id: bytes, survivors: bytes) -> bytes:
+        """Return the members for which masks of a round are taken off, kept; the first set of a round stays."""
+        with self._transaction() as connection:
+            connection.execute("INSERT OR IGNORE INTO survivors VALUES (?, ?)", (round_id, survivors))
+            found = connection.execute("SELECT positions FROM survivors WHERE round = ?", (round_id,)).fetchone()
+        return bytes(found[0])
 
     def require_affordable(self, charges: Sequence[Charge]) -> None:
         """Raise `BudgetExhausted` if these charges would be refused now; nothing is recorded.

@@ -150,7 +150,7 @@ def _sealing(*, repeats: int) -> Row:
 def _row(timed: Timed, owners: int, broker: str) -> Row:
     usual = timed.aiomqtt_echo_s
     by = "over our own connections" if usual is None else "by aiomqtt"
-    echo = f"a bare MQTT echo of as many messages {by}" + (", twice" if timed.trips > 1 else "")
+    echo = f"a bare MQTT echo of as many messages {by}" + (f", {timed.trips} times" if timed.trips > 1 else "")
     name = "masked cohorts" if timed.method == "cohorts" else timed.method
     echoes = {"own_echo_s": timed.echo_s, "kept_echo_s": timed.kept_echo_s}
     more = {**echoes, "owners": owners, "messages": 2 * timed.trips * owners}

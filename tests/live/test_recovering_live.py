@@ -1,0 +1,162 @@
+"""Members that fall silent after the roster is fixed: their groups answer without them, and nobody pays twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from driven_time import in_driven_time
+from fedgroup.epsilon import Epsilon
+from fedgroup.questions.query import RangeQuery
+from fedgroup.secure import mask_graph
+from fedgroup.space import Box, Circle, Grid
+
+ONE = Epsilon.of(30)
+QUERY = RangeQuery("count", Circle(5, 5, 3.2), ONE)
+MAP = RangeQuery("count", Grid(Box(0, 0, 10, 10), 9, 9), ONE)
+"""More words than are looked at as one."""
+
+
+class Ignoring:
+    """Makes an owner ignore messages of a kind, so many times."""
+
+    def __init__(self, owner: Any, kind: str, *, times: int = 1_000) -> None:
+        self._usual, self._kind, self._left = owner.node.prepare, kind, times
+        owner.node.prepare = self._receive
+
+    def _receive(self, sender: str, message: Any, **named: Any) -> Any:
+        if type(message).__name__ == self._kind and self._left:
+            self._left -= 1
+            return []
+        return self._usual(sender, message, **named)
+
+
+async def asked_once(here: Any, method: str = "cohorts") -> list[tuple[str, ...]]:
+    """Ask a first question, so that groups are formed, and return their members."""
+    await here.provider.ask(QUERY, method=method)
+    return [group.members for group in here.provider.plans[method].groups]
+
+
+def spent(here: Any) -> dict[str, float]:
+    return {name: float(owner.ledger.spent()) for name, owner in here.owners.items()}
+
+
+@pytest.mark.parametrize("query", [QUERY, MAP], ids=["count", "map"])
+def test_up_to_a_tenth_of_each_cohort_falls_silent_and_everybody_pays_once(
+    query: RangeQuery, city: Callable[..., Any]
+) -> None:
+    async def story() -> None:
+        async with city(22, cohort_size=11, cap=1e4) as here:
+            cohorts = await asked_once(here)
+            silent = {name for members in cohorts for name in members[3:5]}
+            for name in silent:
+                Ignoring(here.owners[name], "Go")
+            ask = here.provider.ask if query is QUERY else here.provider.map
+            answer = await ask(query, method="cohorts", fresh=True)
+            assert (answer.heard, answer.missing, answer.groups, answer.epsilon) == (18, 4, 2, 30)
+            assert answer.noises == pytest.approx(2 * 9 / 8)
+            heard = [name for name in here.owners if name not in silent]
+            if query is QUERY:
+                assert answer.value == here.true_count(QUERY, heard)
+            else:
+                assert answer.values.sum() == 40 * len(heard)
+            assert any("answered without them" in note for note in answer.notes)
+            assert {name for name, epsilon in spent(here).items() if epsilon == 60} == set(heard)
+            assert {spent(here)[name] for name in silent} == {30}
+
+    in_driven_time(story())
+
+
+def test_more_than_a_tenth_of_one_cohort_silent_and_only_that_cohort_gives_nothing(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(14, cohort_size=7, cap=1e4) as here:
+            first, second = await asked_once(here)
+            for name in first[:2]:
+                Ignoring(here.owners[name], "Go")
+            answer = await here.provider.ask(QUERY, method="cohorts", fresh=True)
+            assert (answer.heard, answer.missing, answer.epsilon) == (7, 7, 30)
+            assert answer.value == here.true_count(QUERY, second)
+            assert "1 masked group gave nothing: too many fell silent" in answer.notes
+            assert {spent(here)[name] for name in (*first[2:], *second)} == {60}
+
+    in_driven_time(story())
+
+
+@pytest.mark.parametrize(("mute", "heard"), [(2, 7), (3, 0)])
+def test_members_may_fall_silent_after_their_values_left_as_long_as_enough_tell_shares(
+    mute: int, heard: int, city: Callable[..., Any]
+) -> None:
+    """Of 7 members 5 give a secret. With fewer, some masks may be off: the group is not asked again."""
+
+    async def story() -> None:
+        async with city(13, cohort_size=7, cap=1e4) as here:
+            first, second = sorted(await asked_once(here), key=len)
+            for name in second[:mute]:
+                Ignoring(here.owners[name], "Unmask")
+            answer = await here.provider.ask(QUERY, method="cohorts", fresh=True)
+            assert (answer.heard, answer.epsilon) == (heard + len(first), 30)
+            assert any("gave nothing" in note for note in answer.notes) == (not heard)
+            assert {spent(here)[name] for name in here.owners} == {60}
+
+    in_driven_time(story())
+
+
+def test_a_request_that_is_lost_is_sent_once_more(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(6, cohort_size=6, cap=1e4) as here:
+            await asked_once(here)
+            for owner in here.owners.values():
+                Ignoring(owner, "Unmask", times=1)
+            answer = await here.provider.ask(QUERY, method="cohorts", fresh=True)
+            assert (answer.heard, answer.missing, answer.epsilon) == (6, 0, 30)
+
+    in_driven_time(story())
+
+
+def test_a_round_that_is_spoilt_before_any_mask_came_off_is_run_again_and_says_so(city: Callable[..., Any]) -> None:
+    """Of 6 members 2 may be missing, but only 1 can be recovered."""
+
+    async def story() -> None:
+        async with city(6, dropouts=0.2, cohort_size=6, cap=1e4) as here:
+            await asked_once(here)
+            for name in ("owner-1", "owner-4"):
+                Ignoring(here.owners[name], "Go")
+            answer = await here.provider.ask(QUERY, method="cohorts", fresh=True)
+            assert (answer.heard, answer.missing, answer.epsilon) == (4, 2, 60)
+            assert any("at the same price once more" in note for note in answer.notes)
+
+    in_driven_time(story())
+
+
+def test_large_groups_recover_too_once_enough_members_signed_who_was_heard(
+    city: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Groups of 32 mask along a random graph here; three fall silent, and three more once they signed."""
+    monkeypatch.setattr(mask_graph, "ALL_PAIRS", 16)
+
+    async def story() -> None:
+        async with city(32, cap=1e4) as here:
+            (members,) = await asked_once(here, "mpc")
+            assert max(map(len, here.provider.plans["mpc"].groups[0].neighbours)) < 31
+            for name in members[:3]:
+                Ignoring(here.owners[name], "Go")
+            for name in members[3:6]:
+                Ignoring(here.owners[name], "Unmask", times=2)
+            answer = await here.provider.ask(QUERY, method="mpc", fresh=True)
+            assert (answer.heard, answer.missing, answer.epsilon) == (29, 3, 30)
+            assert answer.value == here.true_count(QUERY, members[3:])
+
+    in_driven_time(story())
+
+
+def test_a_silent_member_is_asked_alone_until_it_answers(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(6, cohort_size=6, cap=1e4) as here:
+            await asked_once(here)
+            Ignoring(here.owners["owner-2"], "Go", times=2)  # it is told to go twice, as messages may be lost
+            found = [await here.provider.ask(QUERY, method="cohorts", fresh=True) for _ in range(3)]
+            assert [(each.heard, each.groups, each.epsilon) for each in found] == [(5, 1, 30), (6, 2, 30), (6, 1, 30)]
+
+    in_driven_time(story())
