@@ -11,6 +11,7 @@ import pytest
 from fedgroup.live.expiry import Ending, Expiries
 from fedgroup.service.pages import federation_view
 from fedgroup.service.pages.federation_view import FederationViews
+from fedgroup.service.pages.layers import About, PublishedShelf
 
 
 @pytest.fixture
@@ -67,3 +68,15 @@ def test_what_runs_out_within_30_days_is_shown_and_what_ran_out():
         "<p>The certificate of taxi-a runs out in 20 days (2026-11-21).</p>"
     )
     assert "Nothing runs out" in federation_view._endings(Expiries(lambda: ends[1:2], clock=lambda: at))
+
+
+def test_every_map_that_was_paid_for_is_counted_also_what_is_not_drawn():
+    day = [About(kind="count", epsilon=0.5, since=at, until=at + 1) for at in range(3)]
+    hidden = About(kind="avg", epsilon=0.25, since=0, until=3)
+    shelf = PublishedShelf(day, [*day, hidden])
+    assert "with 1 that are not shown they cost a record epsilon 0.75 at most" in federation_view._maps(
+        shelf, of_records=True
+    )
+    assert "epsilon 1.75 at most" in federation_view._maps(shelf, of_records=False)
+    more = PublishedShelf(day, [*day, hidden], whole=False)
+    assert "at least: there are older ones" in federation_view._maps(more, of_records=True)

@@ -12,6 +12,7 @@ from service_city import PATIENCE_S
 import fedgroup as fg
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, InvalidQuery
+from fedgroup.maps.sharpening import ALONE
 from fedgroup.service.client import connect
 
 CIRCLE = {"circle": {"x": 5, "y": 5, "radius": 3.2}}
@@ -92,11 +93,13 @@ def test_what_a_published_map_knows_is_not_paid_and_of_the_rest_only_what_is_mis
             assert any("published map" in note for note in paid["notes"])
             assert here.spent("bob") == Epsilon.of(paid["charged"])
             assert here.owners_spent() == {Epsilon(Epsilon.of(0.3).nano + here.spent("bob").nano)}
-            assert half_width(paid) <= sharper["error"] * 1.05
+            # in one of a hundred cases both differ by more than chance explains, and owners' answer stands alone
+            assert ALONE in paid["notes"] or half_width(paid) <= sharper["error"] * 1.05
 
-            percent = f"{100 * enough / known['value']:.1f}%"
-            share = (await bob.post("/v1/queries", json={**wanted, "error": percent})).json()
-            assert (share["charged"], share["value"]) == (0, known["value"])  # of what the map expects
+            if known["value"] >= 1:  # in one of some hundred maps noise leaves nothing that could have a share
+                percent = f"{100 * enough / known['value']:.1f}%"
+                share = (await bob.post("/v1/queries", json={**wanted, "error": percent})).json()
+                assert (share["charged"], share["value"]) == (0, known["value"])  # of what the map expects
 
     asyncio.run(story())
 

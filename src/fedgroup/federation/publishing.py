@@ -19,7 +19,7 @@ from fedgroup.federation.questions import Details, checked, require_uncut
 from fedgroup.maps.planning import MapPlan, price_beyond, sharp_enough
 from fedgroup.maps.published import PublishedMap, published_facts, published_from, published_map, step_of
 from fedgroup.maps.publishing import RECORDS_OF_OWNER, Publication, Released, Subject, guess_note, sized
-from fedgroup.maps.sharpening import COMBINED
+from fedgroup.maps.sharpening import ALONE, COMBINED, agree
 from fedgroup.maps.shelf import Shelf
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
@@ -167,13 +167,16 @@ class Publisher:
         """Let answers be read from a map that was published before, by these owners."""
         if made.public_map != self._map:
             raise InvalidQuery("this map is of another domain")
+        if made.protection not in ("", str(self._protection)):
+            raise InvalidQuery(f"this map protects {made.protection}, this federation {self._protection}")
         self.shelf = self.shelf.with_map(made)
 
     def read(self, kind: str, asked: Any, details: Details, *, ask: Callable[..., Answer]) -> Answer | None:
         """Return an answer from the newest map that fits; with `error`, sharpened by asking where it is not as sharp.
 
         A question that the map answers well enough is not charged. Else it is asked with so much epsilon as is needed
-        beyond what the map knows. None where an error is wanted and there is no such map.
+        beyond what the map knows; where both cannot be of the same records, that answer stands alone. None where an
+        error is wanted and there is no such map, or what is asked for is no private answer.
         """
         error = details.get("error")
         details = cast(Details, {name: value for name, value in details.items() if name != "error"})
@@ -181,7 +184,7 @@ class Publisher:
         made = self.shelf.newest(kind, since=whole.since, until=whole.until)
         if made is not None and made.query.measure != whole.measure:
             made = None
-        if error is not None and kind not in COMBINED:
+        if error is not None and (kind not in COMBINED or not _is_private(details)):
             made = None
         if made is None:
             if error is None:
@@ -195,7 +198,8 @@ class Publisher:
         said = cast(Details, by | dict(details))
         moved, noises = self._protection.of(kind, whole), self._methods.of(said).noises
         cost = price_beyond(free, wanted, step=step_of(whole.measure), sensitivity=moved, noises=noises)
-        return made.combined(ask(kind, asked, epsilon=cost, **said), free=free)
+        paid = ask(kind, asked, epsilon=cost, **said)
+        return made.combined(paid, free=free) if agree(paid, free) else replace(paid, notes=(*paid.notes, ALONE))
 
     def _notes(self, planned: Planned, going: Publication) -> tuple[str, ...]:
         notes = notes_of(going.questions[2], planned.how, records=self._records, protection=self._protection)
@@ -241,6 +245,11 @@ class Publisher:
         sizes = planned.publication.sizes
         named = self._name(planned.publication.questions[1], planned.how)
         return f"published {named} {sizes.epsilon.nano} {sizes.records} {sizes.most_cells}"
+
+
+def _is_private(details: Details) -> bool:
+    """Tell whether one private answer is asked for, and nothing to compare it with."""
+    return details.get("method") != "exact" and not details.get("evaluate", False) and details.get("repeat", 1) == 1
 
 
 def require_one_price(epsilon: float | Epsilon | None, details: Details, *, from_map: bool) -> None:

@@ -1,6 +1,7 @@
 """What a published map knows, sharpened by an answer that was paid: both together, by inverse variances.
 
-Guarantee: everything here is made of what was released: it costs nothing.
+Guarantee: everything here is made of what was released: it costs nothing. Both together are told as private only if
+           both are, with what the paid answer trusts, cost and heard.
 """
 
 from __future__ import annotations
@@ -11,14 +12,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedgroup.maps.answering import Atlas, Weights
-from fedgroup.maps.free import Comparison, FreeAnswer, quantile
+from fedgroup.maps.free import Comparison, FreeAnswer, Z, quantile
 from fedgroup.questions.answers import PrivateAnswer
 
+ALONE = "the published map is of other records by now, so this is the owners' answer alone: it is less sharp than asked"
 TOGETHER = "combined with what the published map knows"
 COMBINED = ("count", "sum")
 """Kinds whose paid answers mean what a map's do: people on a map are counted at their first place only."""
-_APART = 2.0
-"""So many times as wide as in 95 % both intervals are, and still do not meet, where they tell of different records."""
+_IN_99 = 2.576 / Z
+"""So much farther reaches what holds in 99 of 100 cases than what does in 95."""
+_OF_PAID = (
+    "epsilon", "charged", "rho", "method", "in_group", "trust", "groups", "noises", "owners", "heard", "missing",
+    "refused", "absent", "stored", "asked_at", "seconds", "log_entry",
+)  # fmt: skip
+"""What is told of both together as it is of the paid answer."""
 
 
 def combined(paid: PrivateAnswer, free: FreeAnswer, *, signed: bool) -> FreeAnswer:
@@ -32,7 +39,12 @@ def combined(paid: PrivateAnswer, free: FreeAnswer, *, signed: bool) -> FreeAnsw
     half = _quantile(paid.noises) * math.hypot(noise, uneven)
     # a place picked because it is busy: what the free part leaves of it
     more = (1 - weight) * max(free.interval[1] - free.value - free.half_width, 0.0)
-    told: dict[str, Any] = {"epsilon": paid.epsilon, "charged": paid.charged, "notes": (*paid.notes, TOGETHER)}
+    told: dict[str, Any] = {name: getattr(paid, name) for name in _OF_PAID}
+    told |= {
+        "private": paid.private and free.private,
+        "delta": max(paid.delta, free.delta),
+        "notes": tuple(dict.fromkeys((*free.notes, *paid.notes, TOGETHER))),
+    }
     ends = (value - half if signed else max(value - half, 0.0), value + half + more)
     return replace(free, value=value, interval=ends, noise=noise, uneven=uneven, **told)
 
@@ -58,14 +70,13 @@ def variance_of(paid: PrivateAnswer) -> float:
 def agree(paid: PrivateAnswer, free: FreeAnswer) -> bool:
     """Tell whether a map and a paid answer can be about the same records.
 
-    They are not where other owners were heard, or where they differ by far more than chance explains: records came or
-    went between them.
+    They are not where other owners were heard, or where they differ by more than chance explains in 99 of 100 cases:
+    then records may have come or gone between them, and both together would tell of neither.
     """
     if paid.value is None or free.value is None or paid.heard != free.heard:
         return False
-    higher, lower = (paid, free) if paid.value > free.value else (free, paid)
-    reach = (higher.value or 0.0) - higher.interval[0] + lower.interval[1] - (lower.value or 0.0)
-    return abs(paid.value - free.value) <= _APART * reach
+    spread = math.sqrt(variance_of(paid) + free.noise**2 + free.uneven**2)
+    return abs(paid.value - free.value) <= _IN_99 * _quantile(paid.noises) * spread
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,9 @@ What they cost a record together is told. To delete a map changes nothing: what 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +17,24 @@ from fedgroup.maps.published import PublishedMap
 
 OF_RECORDS = "one record, add-remove"
 """The protection under which a record pays for the maps of its own time only."""
+
+
+T = TypeVar("T")
+
+_REPLACES = 0.5
+"""A map with less than such a share of another's epsilon does not replace it: it is much blurrier."""
+
+
+def newest(maps: Iterable[tuple[T, float]]) -> T | None:
+    """Return the map that is read, given all of one kind and window with their epsilons, the newest last.
+
+    It is the newest, but for those far blurrier than one before them: a cheap map must not hide a good one from all.
+    """
+    shown: tuple[T, float] | None = None
+    for made, epsilon in maps:
+        if shown is None or epsilon >= _REPLACES * shown[1]:
+            shown = made, epsilon
+    return None if shown is None else shown[0]
 
 
 @dataclass(frozen=True)

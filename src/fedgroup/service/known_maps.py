@@ -21,7 +21,8 @@ from fedgroup.maps.free import FreeAnswer
 from fedgroup.maps.planning import price_beyond, sharp_enough
 from fedgroup.maps.published import PublishedMap, step_of
 from fedgroup.maps.publishing import Subject
-from fedgroup.maps.sharpening import COMBINED, agree
+from fedgroup.maps.sharpening import ALONE, COMBINED, agree
+from fedgroup.maps.shelf import newest
 from fedgroup.questions.answers import Answer, Expectation
 from fedgroup.questions.query import RangeQuery
 from fedgroup.service.kept_maps import KeptMaps
@@ -31,7 +32,6 @@ from fedgroup.user.pricing import error_said
 
 MOST_LOOKED_THROUGH = 1_000
 """So many of the latest publications are looked through for a map that fits."""
-ALONE = "the published map is of other records by now, so this is the owners' answer alone: it is less sharp than asked"
 _ENOUGH = "the published map is as sharp: it would be read for nothing"
 _REST = "the published map knows the rest: together they reach no farther than {:g}"
 
@@ -99,8 +99,9 @@ async def known_of(
 
 
 def _newest(state: ProviderState, subject: Subject, settings: LiveSettings) -> str | None:
-    found = (each.id for each in state.published(most=MOST_LOOKED_THROUGH) if _is_of(each, subject, settings))
-    return next(found, None)
+    found = [each for each in state.published(most=MOST_LOOKED_THROUGH) if _is_of(each, subject, settings)]
+    shown = newest([(each, float(each.epsilon)) for each in reversed(found)])
+    return None if shown is None else shown.id
 
 
 def _is_of(question: Question, subject: Subject, settings: LiveSettings) -> bool:

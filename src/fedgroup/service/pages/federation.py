@@ -63,7 +63,7 @@ class _FederationPage:
         with telling(lambda fault: _set(self._owners, f'<p class="fg-fault">{escape(fault)}</p>')):
             user = await self._visit.user()
             service, operator = self._visit.service, self._operator and is_operator(user)
-            view = await self._visit.door.views.now(service, self._visit.door.layers.every)
+            view = await self._visit.door.views.now(service, self._visit.door.layers.shelf)
             users = view.users if operator else [user]
             _set(self._owners, view.owners_by_name if operator else view.owners)
             _set(self._plan, view.plan)

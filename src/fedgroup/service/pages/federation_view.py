@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from fedgroup.live.provider import LiveProvider
 from fedgroup.maps.shelf import OF_RECORDS
 from fedgroup.service.accounts import Service
 from fedgroup.service.pages.drawings import series, sizes
-from fedgroup.service.pages.layers import About, newest_of
+from fedgroup.service.pages.layers import About, PublishedShelf
 from fedgroup.service.pages.words import counted, sentence
 from fedgroup.service.replies import PlanShown
 from fedgroup.storage.provider_state import User
@@ -26,8 +27,8 @@ _MOST_ENDINGS = 50
 _ALARM = ' class="fg-fault"'
 FRESH_S = 1.0
 
-Published = Callable[[], Awaitable[Sequence[About]]]
-"""Tells every map that can be read, the newest last."""
+Published = Callable[[], Awaitable[PublishedShelf]]
+"""Tells which maps are shown, and which were paid for."""
 
 
 @dataclass(frozen=True)
@@ -107,23 +108,24 @@ def _trouble(provider: LiveProvider) -> str:
     return (told or '<p class="fg-small">Nobody disagrees, and nobody fell silent.</p>') + _small(refused)
 
 
-def _maps(every: Sequence[About], *, of_records: bool) -> str:
-    """Return which maps are published, of which time, and what all of them, also replaced ones, cost together.
+def _maps(shelf: PublishedShelf, *, of_records: bool) -> str:
+    """Return which maps are published, of which time, and what all that were paid for cost together.
 
     A record has one time, and pays for the maps of windows it lies in; a subject, or an owner, pays for all.
     """
-    shown = newest_of(every)
+    shown, paid = shelf.shown, shelf.paid
     if not shown:
         return '<p class="fg-small">None is published.</p>'
     rows = "".join(
         f"<tr><td>{_window(about)}</td><td>{about.kind}</td><td>{about.epsilon:g}</td></tr>" for about in shown
     )
-    most = max(sum(other.epsilon for other in every if not of_records or _meet(about, other)) for about in every)
+    most = _at_most(paid) if of_records else sum(each.epsilon for each in paid)
     head = "".join(f'<th scope="col">{name}</th>' for name in ("window", "what", "epsilon"))
-    replaced = len(every) - len(shown)
-    more = f" with {replaced} that newer ones replaced" if replaced else ""
+    others = len(paid) - len(shown)
+    more = f" with {others} that are not shown" if others else ""
+    bound = "at most" if shelf.whole else "at least: there are older ones"
     return f'<table class="fg-table"><tr>{head}</tr>{rows}</table>' + _small(
-        f"together{more} they cost a record epsilon {most:g} at most; looking at them costs nothing"
+        f"together{more} they cost a record epsilon {most:g} {bound}; looking at them costs nothing"
     )
 
 
@@ -139,10 +141,18 @@ def _time(text: str) -> str:
     return f'<time datetime="{escape(text)}">{escape(text)}</time>'
 
 
-def _meet(one: About, other: About) -> bool:
-    """Tell whether a record can be in both windows."""
-    begins = one.until is None or other.since is None or other.since < one.until
-    return begins and (other.until is None or one.since is None or one.since < other.until)
+def _at_most(paid: Iterable[About]) -> float:
+    """Return what maps cost a record that has one time: the most that windows holding one instant cost together."""
+    most, at_once = 0.0, list[tuple[float, float]]()
+    for since, until, epsilon in sorted(map(_span, paid)):
+        at_once = [each for each in at_once if each[0] > since] + [(until, epsilon)]
+        most = max(most, math.fsum(each for _, each in at_once))
+    return most
+
+
+def _span(about: About) -> tuple[float, float, float]:
+    since = -math.inf if about.since is None else about.since
+    return since, math.inf if about.until is None else about.until, about.epsilon
 
 
 def _small(text: str) -> str:

@@ -22,6 +22,7 @@ from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.maps.intervals import ROUGH
 from fedgroup.maps.private_map import PrivateMap, noise_in
 from fedgroup.maps.published import PublishedMap
+from fedgroup.maps.shelf import newest
 from fedgroup.maps.squares import squares
 from fedgroup.questions.query import Measure
 from fedgroup.questions.said import said_range
@@ -325,9 +326,21 @@ def read_layers(paths: Sequence[Any]) -> tuple[Layer, ...]:
     return tuple(sorted(found, key=lambda layer: _in_time(layer.about)))
 
 
+@dataclass(frozen=True)
+class PublishedShelf:
+    """The maps that are shown, and all that were paid for; `whole` unless there are more, which are older."""
+
+    shown: Sequence[About]
+    paid: Sequence[About]
+    whole: bool = True
+
+
 def newest_of(every: Iterable[About]) -> list[About]:
-    """Return the newest of each kind and window, given the newest last, the earliest window first."""
-    return sorted({about.subject: about for about in every}.values(), key=_in_time)
+    """Return the newest of each kind and window, given the newest last, the earliest window first; see `newest`."""
+    alike: dict[Any, list[tuple[About, float]]] = {}
+    for about in every:
+        alike.setdefault(about.subject, []).append((about, about.epsilon))
+    return sorted(filter(None, map(newest, alike.values())), key=_in_time)
 
 
 def _in_time(about: About) -> tuple[bool, int, int]:

@@ -15,13 +15,15 @@ from fedgroup.questions.instants import as_instant
 from fedgroup.questions.query import Measure
 from fedgroup.service.accounts import Service
 from fedgroup.service.kept_maps import MOST_OPEN_BINS, Bounded
-from fedgroup.service.pages.layers import About, Layer, layers_of, newest_of
+from fedgroup.service.pages.layers import About, Layer, PublishedShelf, layers_of, newest_of
 from fedgroup.service.problems import Problem
 from fedgroup.service.requests import MAP
 from fedgroup.storage.provider_state import Question, User
 
 MOST_LISTED = 100
 """So many of the latest publications are looked through."""
+MOST_COUNTED = 2_000
+"""Of so many of the latest publications it is told what they cost together."""
 
 
 class Layers:
@@ -41,6 +43,13 @@ class Layers:
         found = await asyncio.to_thread(self._service.state.published, most=MOST_LISTED)
         drawn = filter(_is_drawn, reversed(found))
         return [*(layer.about for layer in self._files()), *map(_about, drawn)]
+
+    async def shelf(self) -> PublishedShelf:
+        """Return what can be shown now, and every map that was paid for, whether it can be drawn or not."""
+        found = await asyncio.to_thread(self._service.state.published, most=MOST_COUNTED)
+        paid = [replace(_about(each), epsilon=float(each.epsilon)) for each in found]
+        files = [layer.about for layer in self._files()]
+        return PublishedShelf(await self.listed(), [*files, *paid], whole=len(found) < MOST_COUNTED)
 
     async def layer(self, user: User, name: Any) -> Layer:
         """Return a layer by its name; one that was replaced stays readable."""

@@ -128,4 +128,5 @@ async def _side(visit: Visit, layer: Layer, said: Mapping[str, Any]) -> tuple[Ra
 
 def _asked(visit: Visit, question: Question) -> RangeQuery:
     """Return what a question on record asked."""
-    return range_query(QuestionAsked.model_validate(dict(question.request)), visit.service.provider.settings)
+    asked = QuestionAsked.model_validate(dict(question.request))
+    return range_query(asked, visit.service.provider.settings, to_price=True)
