@@ -74,7 +74,7 @@ def test_every_map_that_was_paid_for_is_counted_also_what_is_not_drawn():
     day = [About(kind="count", epsilon=0.5, since=at, until=at + 1) for at in range(3)]
     hidden = About(kind="avg", epsilon=0.25, since=0, until=3)
     shelf = PublishedShelf(day, [*day, hidden])
-    assert "with 1 that are not shown they cost a record epsilon 0.75 at most" in federation_view._maps(
+    assert "with 1 other not shown they cost a record epsilon 0.75 at most" in federation_view._maps(
         shelf, of_records=True
     )
     assert "epsilon 1.75 at most" in federation_view._maps(shelf, of_records=False)

@@ -77,8 +77,10 @@ def test_a_map_that_is_published_appears_on_open_pages_and_is_sharpened_and_comp
     assert (here.tell("charges"), here.tell("spent", name)) == (charged, 0)
 
     ask(page)
-    expect(page.locator(".fg-joined")).to_have_text(re.compile("The owners answered .* this is both together"))
-    assert whole(page.locator(".fg-told-A").inner_text()) == pytest.approx(foreseen, abs=1)
+    joined = re.compile("The owners answered .* this is both together|so this is the owners' answer alone")
+    expect(page.locator(".fg-joined")).to_have_text(joined)
+    if "alone" not in page.locator(".fg-joined").inner_text():  # in one of a hundred cases chance does not explain it
+        assert whole(page.locator(".fg-told-A").inner_text()) == pytest.approx(foreseen, abs=1)
     assert here.tell("spent", name) == pytest.approx(0.3)
     charged = here.tell("charges")
     page.get_by_role("button", name="Compare with another area").click()
@@ -99,7 +101,7 @@ def test_a_map_that_is_published_appears_on_open_pages_and_is_sharpened_and_comp
     assert here.tell("spent", name) == pytest.approx(0.3)
 
     operator.get_by_role("link", name="Federation").click()
-    cost = "together with 1 that newer ones replaced they cost a record epsilon 12 at most"
+    cost = "together with 1 other not shown they cost a record epsilon 12 at most"
     expect(operator.get_by_text(cost, exact=False)).to_be_visible()
 
 
