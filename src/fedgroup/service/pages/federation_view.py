@@ -122,7 +122,7 @@ def _maps(shelf: PublishedShelf, *, of_records: bool) -> str:
     most = _at_most(paid) if of_records else sum(each.epsilon for each in paid)
     head = "".join(f'<th scope="col">{name}</th>' for name in ("window", "what", "epsilon"))
     others = len(paid) - len(shown)
-    more = f" with {counted(others, "other")} not shown" if others else ""
+    more = f" with {counted(others, 'other')} not shown" if others else ""
     bound = "at most" if shelf.whole else "at least: there are older ones"
     return f'<table class="fg-table"><tr>{head}</tr>{rows}</table>' + _small(
         f"together{more} they cost a record epsilon {most:g} {bound}; looking at them costs nothing"
