@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,14 @@ from fedgroup.errors import InvalidInput, TooFewHeard
 from fedgroup.lab.experiments.liars import CHECKED, NONE, UNCHECKED, liars_measured
 from fedgroup.live.bounds import Bounds
 from fedgroup.live.doubts import Doubts
+from fedgroup.live.plans import LiveGroup
+from fedgroup.live.tally import Counted, FirstStep, SecondStep, Tally, Unfit
+from fedgroup.messages.said import Masked, Noisy
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.rounds import cut_to
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.secure.terms import MaskedTerms
 from fedgroup.space import Box, Circle, Grid
 
 PRECISE = Epsilon.of(50)
@@ -76,6 +81,33 @@ def test_what_an_owner_cuts_to_its_bound_brings_no_two_vectors_farther_apart(one
     assert all(each.min() >= 0 and each.max() <= 20 for each in cut)
     before, after = np.abs(np.array(one) - np.array(two)), np.abs(cut[0] - cut[1])
     assert (after <= before).all()
+
+
+def test_no_owner_brings_totals_beyond_64_bits_whatever_it_says_of_itself() -> None:
+    tally = Tally(COUNT, set(), frozenset({"ann", "bob", "cy"}))
+    tally.rounds.append(bytes(16))
+    tally.possible = partial(Bounds(Protection(), {"ann": None, "bob": None, "cy": 10**18}).possible, COUNT)
+    taking = FirstStep(tally, tally.present)
+    for liar, sums in (("ann", (1 << 63) - 1), ("cy", (1 << 53) + 1)):
+        assert isinstance(taking(liar, Noisy(bytes(16), [sums], [0])), Unfit)
+    assert isinstance(taking("bob", Noisy(bytes(16), [7], [0])), Counted)
+    assert (tally.sums.tolist(), tally.refused) == ([7], {"ann": "bounds", "cy": "bounds"})
+    tally.possible = lambda *_sums, **_parts: True
+    heard = sum(tally.admits(np.array([1 << 53]), ["ann"]) and not tally.add([1 << 53], heard=["ann"]) for _ in "a" * 600)
+    assert (heard, tally.sums.tolist()) == (511, [511 * (1 << 53) + 7])  # a crowd of liars does not either
+
+
+@pytest.mark.parametrize("sums", [(1 << 63) - 1, -(1 << 63), 1 << 60])
+def test_masked_sums_are_looked_at_once_their_masks_are_gone(sums: int) -> None:
+    group = LiveGroup("g", "masked", PAIR, MaskedTerms(2, 1, 0))
+    tally = Tally(COUNT, set(), frozenset(PAIR))
+    tally.rounds.append(bytes(16))
+    step = SecondStep(tally, [group], {"g": [0, 1]}, Protection())
+    words = [(sums - 5) % (1 << 64), 5]
+    for name, word in zip(PAIR, words, strict=True):
+        assert isinstance(step(name, Masked(bytes(16), word.to_bytes(8, "little"))), Counted)
+    assert step.finish(group, PAIR)
+    assert (tally.masked, tally.refused) == (0, dict.fromkeys(PAIR, "bounds"))
 
 
 def test_a_bound_is_a_number_of_records() -> None:

@@ -23,6 +23,9 @@ from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.widths import word_bytes
 
 _WORDS_AT_ONCE = 1 << 12
+FARTHEST_SUM = 1 << 53
+"""No honest sum is farther from 0, noise included: noise has a scale of 2^45 at most (`privacy/laplace.py`)."""
+_FARTHEST_TOTAL = 1 << 62
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.unsignedinteger[Any]]
@@ -112,12 +115,19 @@ class Tally:
         return 2 * sum(self.refused.get(name) == "budget" for name in unheard) > len(unheard)
 
     def admits(self, sums: Ints, members: Collection[str], *, parts: int = 0) -> bool:
-        """Tell whether sums are counted; if honest members could not give them, they are refused, and doubted."""
-        if self.possible(sums, members, parts=parts):
+        """Tell whether sums are counted; if honest members could not give them, they are refused, and doubted.
+
+        Guarantee: whatever bounds are known, what is counted adds up exactly in 64 bits.
+        """
+        if self._fits(sums) and self.possible(sums, members, parts=parts):
             return True
         self.impossible |= set(members)
         self.refused |= dict.fromkeys(members, "bounds")
         return False
+
+    def _fits(self, sums: Ints) -> bool:
+        near = _within(sums, FARTHEST_SUM)
+        return near and _within(self.sums + self.hidden + sums, _FARTHEST_TOTAL)  # only many liars bring it there
 
     def add(self, sums: Sequence[int], *, heard: Collection[str], group: str | None = None) -> None:
         """Add the noisy sums of one group, or of an owner alone: with one noise each."""
@@ -236,3 +246,7 @@ class SecondStep:
         total = self._sums.setdefault(group.name, np.zeros(words, dtype=f"u{width}"))
         total += np.frombuffer(reply.words, dtype=f"<u{width}")
         return Counted()
+
+
+def _within(sums: Ints, farthest: int) -> bool:
+    return -farthest <= int(sums.min()) and int(sums.max()) <= farthest
