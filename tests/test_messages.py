@@ -12,15 +12,18 @@ import pytest
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, ProtocolViolation
-from fedgroup.messages import NoisyVectors, Partition
+from fedgroup.messages import NoisyTotals, NoisyVectors, Partition
 from fedgroup.messages.asked import Ask
 from fedgroup.messages.cells_from import CellsFrom
 from fedgroup.messages.wire_query import WireQuery, WireRange
-from fedgroup.questions.query import Measure, RangeQuery
+from fedgroup.privacy.release import scales_of
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import MOST_CLIP, Measure, RangeQuery
 from fedgroup.questions.words import question
 from fedgroup.space import Box, Circle, Grid, Rectangle
 from fedgroup.space.blocks import Blocks
 from fedgroup.transport.codec import decode, encode
+from fedgroup.user.role import read
 
 CIRCLE = Circle(0, 0, 1)
 
@@ -53,11 +56,21 @@ def test_a_query_that_makes_no_sense_is_refused(wrong: dict) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [(0.0,), (-1.0,), (float("nan"),), (1.0, False, 0.0), (1.0, False, 2.0), (1e6, False, 1e-6)]
+    "wrong", [(0.0,), (-1.0,), (float("nan"),), (1.0, False, 0.0), (1.0, False, 2.0), (1e6, False, 1e-6), (1e308,)]
 )
 def test_a_measure_that_makes_no_sense_is_refused(wrong: tuple) -> None:
     with pytest.raises(InvalidQuery):
         Measure("fare", *wrong)
+
+
+@pytest.mark.parametrize("kind", ["sum", "avg"])
+def test_whatever_owners_give_for_the_largest_clip_is_a_number(kind: str) -> None:
+    query = RangeQuery(kind, CIRCLE, Epsilon.of(0.001), Measure("fare", MOST_CLIP, True))
+    for most in (1 << 62, -(1 << 62)):
+        sums = {"sum": np.array([most]), "count": np.array([1])}
+        totals = {part: sums[part] for part in query.parts}
+        found = read(query, NoisyTotals(totals, scales_of(query, Protection()), False, noises=9.0, heard=9))
+        assert all(map(math.isfinite, (found.value, *found.interval)))
 
 
 def test_the_resolution_defaults_to_about_a_thousandth_of_the_clip() -> None:
@@ -102,6 +115,17 @@ def test_hexagons_beyond_a_live_answer_are_refused_without_listing_them(monkeypa
 def test_times_whose_differences_leave_64_bits_are_refused(time: dict[str, int]) -> None:
     with pytest.raises(ProtocolViolation, match="a time lies within"):
         WireQuery("count", WireRange("circle", [1.0, 1.0, 1.0]), 1, **time)
+
+
+ENDLESS: list[dict[str, Any]] = [{name: each} for name in ("clip", "resolution") for each in (math.nan, math.inf)]
+
+
+@pytest.mark.parametrize("number", [*ENDLESS, {"by": "age", "values": [1.0, math.nan]}])
+def test_numbers_of_a_question_are_finite(number: dict[str, Any]) -> None:
+    with pytest.raises(ProtocolViolation, match="finite"):
+        WireQuery("count", WireRange("circle", [1.0, 1.0, 1.0]), 1, **number)
+    with pytest.raises(ProtocolViolation, match="finite"):
+        WireRange("polygons", polygons=[[[[0.0, 0.0], [math.nan, 0.0], [1.0, 1.0]]]])
 
 
 TOLD = CellsFrom(10**9, 1_000, 4_096, 2.0, [2.0, 2.5], [[1], [3, -4, 5, 6]])

@@ -93,7 +93,9 @@ def test_no_owner_brings_totals_beyond_64_bits_whatever_it_says_of_itself() -> N
     assert isinstance(taking("bob", Noisy(bytes(16), [7], [0])), Counted)
     assert (tally.sums.tolist(), tally.refused) == ([7], {"ann": "bounds", "cy": "bounds"})
     tally.possible = lambda *_sums, **_parts: True
-    heard = sum(tally.admits(np.array([1 << 53]), ["ann"]) and not tally.add([1 << 53], heard=["ann"]) for _ in "a" * 600)
+    heard = sum(
+        tally.admits(np.array([1 << 53]), ["ann"]) and not tally.add([1 << 53], heard=["ann"]) for _ in "a" * 600
+    )
     assert (heard, tally.sums.tolist()) == (511, [511 * (1 << 53) + 7])  # a crowd of liars does not either
 
 

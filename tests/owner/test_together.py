@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,24 @@ def test_a_database_that_is_away_costs_nothing(owner_of: Callable[..., Owner]) -
     owner = owner_of(silo=FakeSilo(away=True))
     assert reasons(together(owner, *asks(2))) == ["silo", "silo"]
     assert owner.ledger.spent() == Epsilon(0)
+
+
+@pytest.mark.parametrize("error", [ValueError("not a number"), LedgerUnavailable("the disk is full")])
+def test_a_look_at_the_log_that_fails_refuses_that_question_alone(
+    error: Exception, owner_of: Callable[..., Owner], monkeypatch: Any
+) -> None:
+    owner = owner_of()
+    honest = owner.node.heads.admits
+
+    def admits(asked: Ask) -> bool:
+        if asked.round == asks(1)[0].round:
+            raise error
+        return honest(asked)
+
+    monkeypatch.setattr(owner.node, "heads", SimpleNamespace(admits=admits, told=lambda _round: ()))
+    why = "ledger" if isinstance(error, LedgerUnavailable) else "protocol"
+    assert reasons(together(owner, *asks(3))) == [why, "answered", "answered"]
+    assert owner.ledger.spent() == Epsilon.of(1)
 
 
 @pytest.mark.parametrize("step", ["begin_rounds", "keep_replies"])

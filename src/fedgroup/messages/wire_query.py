@@ -59,6 +59,7 @@ class WireRange:
         most = MOST_DISTRICT_POINTS if self.shape == "districts" else MOST_POINTS
         require(len(points) <= most, f"a range has at most {most} points")
         require(all(len(point) == 2 for point in points), "a point is two numbers")
+        require(all(math.isfinite(x) and math.isfinite(y) for x, y in points), "a range is made of finite numbers")
         require(all(polygon for polygon in self.polygons), "a polygon has an outer ring")
         require((self.shape == "districts") == bool(self.names), "districts have names, other shapes have none")
         require(len(self.names) == len(self.parts_of), "a district has a name and polygons")
@@ -157,6 +158,9 @@ class WireQuery:
         require(all(time is None or abs(time) < _LATEST for time in times), "a time lies within some 100,000 years")
         require(self.by is None or 0 < len(self.by) <= MOST_TEXT, "an attribute has a short name")
         require((self.by is not None) == bool(self.values), "categories are values of an attribute")
+        numbers = [self.clip, self.resolution, *(value for value in self.values if not isinstance(value, str))]
+        finite = all(number is None or math.isfinite(number) for number in numbers)
+        require(finite, "a question is made of finite numbers")
         texts = [value for value in self.values if isinstance(value, str)]
         require(all(len(text) <= MOST_TEXT for text in texts), "a category has a short name")
         _require_short(texts)

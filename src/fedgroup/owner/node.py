@@ -179,8 +179,9 @@ class OwnerNode:
 
     def _goes_together(self, message: Any) -> TypeGuard[Ask]:
         """Tell whether this is a question to this owner alone that brings about nothing but its answer."""
-        alone = isinstance(message, Ask) and message.plan is None and self._unwilling(message) is None
-        return alone and not self.policy.tell_left
+        with contextlib.suppress(Exception):  # what fails here fails in `prepare`, which refuses it
+            return isinstance(message, Ask) and not (message.plan or self.policy.tell_left or self._unwilling(message))
+        return False
 
     def refusal(self, sender: str, message: ToOwner, error: Exception) -> Letters:
         """Return what to send instead of an answer that an error spoilt."""

@@ -19,6 +19,9 @@ from fedgroup.space.places import Places, how_many
 MOST_UNITS = 4_000_000_000
 """The largest clip in units of its resolution: beyond it sums and noise might leave 64 bits."""
 
+MOST_CLIP = 1e100
+"""The largest clip: sums of up to 2^63 units, and their squares, are still floating-point numbers."""
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -34,8 +37,10 @@ class Measure:
     resolution: float | None = None
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.clip) and self.clip > 0):
-            raise InvalidQuery(f"clip must be a number greater than 0, got {written(self.clip)}")
+        if not 0 < self.clip <= MOST_CLIP:
+            raise InvalidQuery(
+                f"clip must be a number greater than 0 and at most {MOST_CLIP:g}, got {written(self.clip)}"
+            )
         if self.resolution is None:
             object.__setattr__(self, "resolution", float(10.0 ** (math.floor(math.log10(self.clip)) - 3)))
         if not (math.isfinite(self.step_value) and self.step_value > 0):
