@@ -49,7 +49,8 @@ def verify(
         kept = f"{found['heads']:,} heads it saw and {found['charges']:,} charges agree"
         result.print(f"{file}: {kept}; {found['counted']:,} of these are in the sums", highlight=False)
         if found["before"] or found["forks"]:
-            result.print(f"  {found['before']:,} charges name no entry; {found['forks']:,} times another log was shown")
+            result.print(f"  {found['before']:,} charges name no entry of this log", highlight=False)
+            result.print(f"  {several(found['forks'], 'proof')} of another log", highlight=False)
     if authority is None:
         result.print("the provider's certificate is the log's own: compare it with the authority's (--authority)")
     result.print(f"head {facts['entries'] - 1}: {facts['head']}", highlight=False)

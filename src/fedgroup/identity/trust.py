@@ -118,8 +118,12 @@ class Trust:
             raise ProtocolViolation(f"a certificate is not that of this federation's {role}")
         return found
 
+    def has_revoked(self, found: Certificate) -> bool:
+        """Tell whether a certificate stands in the authority's list of revocations."""
+        return found.serial in self._revoked
+
     def _require_unrevoked(self, found: Certificate) -> None:
-        if found.serial in self._revoked:
+        if self.has_revoked(found):
             raise ProtocolViolation(f"the certificate of {found.name!r} was revoked")
 
     def current(self) -> Trust:

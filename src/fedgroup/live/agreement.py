@@ -2,14 +2,14 @@
 
 Guarantee: if they agree, every head that the owner kept is one of this log, so nothing that it saw was changed or left
            out; and every charge since it saw the log names one entry, a round of its own with the same price, and no
-           entry is charged twice.
+           entry is charged twice. Where the owner was told to believe another log, that is the last one.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +20,7 @@ from fedgroup.messages.logged import Head
 from fedgroup.messages.said import Noisy
 from fedgroup.privacy.budget import Entry
 from fedgroup.secure.chain import leaf_of
+from fedgroup.storage.heads_table import ANOTHER_LOG
 from fedgroup.storage.owner_books import OwnerBooks
 from fedgroup.transport.codec import decode
 
@@ -29,7 +30,7 @@ _CHARGED = ("query", "setup")
 
 @dataclass(frozen=True)
 class Agreement:
-    """What an owner's books say beside a log: charges that name an entry, and those from before there was a log.
+    """What an owner's books say beside a log: charges that name an entry, and those from `before` there was this log.
 
     `counted` are the charges whose answers are in the log's sums; the others failed, or came too late to count.
     """
@@ -48,7 +49,7 @@ def agreement(log: LogRead, ledger: str | os.PathLike[str]) -> Agreement:
         for head in heads:
             _require_in_log(head, log)
         charges = [entry for entry in entries if entry.purpose in _CHARGED]
-        named = [found for entry in charges if (found := _named(entry)) is not None]
+        named = [found for entry in _since(entries) if (found := _named(entry)) is not None]
         numbers = [number for number, _, _ in named]
         if len(set(numbers)) < len(numbers):
             raise WrongLog(_twice(numbers), "the owner was charged twice for it")
@@ -68,6 +69,12 @@ def _require_in_log(head: Head, log: LogRead) -> None:
         raise WrongLog(head.number, "the owner saw it, and the log ends before it")
     if log.heads[head.number] != head.head:
         raise WrongLog(head.number, "the owner saw another log up to here")
+
+
+def _since(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the charges since the last log was believed: those before it name entries of another."""
+    lines = [number for number, entry in enumerate(entries) if (entry.purpose, entry.question) == ("note", ANOTHER_LOG)]
+    return [entry for entry in entries[max(lines, default=0) :] if entry.purpose in _CHARGED]
 
 
 def _named(entry: Entry) -> tuple[int, str, Entry] | None:

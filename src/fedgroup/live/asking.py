@@ -130,6 +130,8 @@ class Asking:
     ) -> None:
         groups = () if plan is None else plan.groups
         alone = sorted(tally.present) if plan is None else plan.alone(tally.present, tally.left_out)
+        if self._log is not None and named is not None and named.fixed:  # some groups may have given their sums
+            tally.told = await self._log.told_in(named.id)
         async with self._flow.room(tally.words, owners=len(tally.present)):
             if not await self._begun(wire, tally, secrets.token_bytes(16) if named is None else named.id):
                 raise TooFewHeard(heard=0, needed=1, charged=False)

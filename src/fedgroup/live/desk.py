@@ -74,7 +74,8 @@ class Desk:
         self._requests = itertools.count(1)
         self.lead_on: Callable[[str, int], Coroutine[Any, Any, None]] | None = None
         """What is done for an owner that tells how much of the provider's log it knows."""
-        self._leading: set[asyncio.Task[None]] = set()
+        self._leading: dict[str, asyncio.Task[None]] = {}
+        self._to_lead: dict[str, int] = {}  # how far owners came, of those that are to be led on
         self.refused_messages = 0
 
     @property
@@ -149,10 +150,20 @@ class Desk:
                 log.warning("a message was refused", extra={"owner": owner})
 
     def _lead_on(self, owner: str, number: int) -> None:
+        """Lead an owner on, once at a time: of what it tells meanwhile, the last counts."""
         if self.lead_on is not None:
-            task = asyncio.create_task(self.lead_on(owner, number))
-            self._leading.add(task)
-            task.add_done_callback(self._leading.discard)
+            self._to_lead[owner] = number
+            if owner not in self._leading:
+                self._leading[owner] = asyncio.create_task(self._lead(owner, self.lead_on))
+
+    async def _lead(self, owner: str, lead_on: Callable[[str, int], Coroutine[Any, Any, None]]) -> None:
+        try:
+            while owner in self._to_lead:
+                await lead_on(owner, self._to_lead.pop(owner))
+        except FedgroupError:
+            log.warning("an owner cannot be led on now", extra={"owner": owner})
+        finally:
+            del self._leading[owner]
 
     async def _note_presence(self, owner: str, presence: Presence) -> None:
         if presence.owner != owner:

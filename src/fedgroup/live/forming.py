@@ -124,7 +124,12 @@ class Forming:
         asked = Describe(secrets.token_bytes(16), grid[0], grid[1], epsilon.nano, self._desk.agreed)
         if self._log is not None:
             asked = replace(asked, logged=await self._log.described(asked, owners=len(self._desk.present)))
-        said, refused, silent = await self._described(asked)
+        try:
+            said, refused, silent = await self._described(asked)
+        except BaseException:
+            if self._log is not None:
+                await self._log.failed([asked.round])
+            raise
         if self._log is not None:
             await self._log.vectors({each.round for each in said.values()} | {asked.round}, heard=len(said))
         note_refusals(log, refused)

@@ -236,7 +236,7 @@ class LiveProvider:
         self._note_doubts(asked.method, tally)
         if self.log is not None and tally.heard:
             totals = tally.totals(self.settings.protection)
-            tally.entry = await self.log.answered(asked.query, tally, totals, as_map=asked.as_map)
+            tally.entry = await self.log.answered(asked.query, tally, totals)
         elif self.log is not None:
             await self.log.failed(tally.rounds)
         return tally

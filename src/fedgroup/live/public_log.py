@@ -2,18 +2,20 @@
 
 Guarantee: an entry is on disk before anybody is shown it. Entries hold what is public or was released: questions
            without who asked, numbers of owners, groups' noisy sums without names, answers. Of two entries with one
-           number only one is ever signed, as long as the file is not replaced by an older copy.
+           number only one is ever shown, as long as the file is not replaced by an older copy; one that was signed and
+           not on disk yet when the provider died is shown to nobody, and its number is given again.
 Proof:     docs/guarantees.md#a-log-that-anybody-can-check
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -21,13 +23,15 @@ from typing import Any, Protocol
 from fedgroup.errors import InvalidInput, LedgerUnavailable, ProtocolViolation
 from fedgroup.live.desk import Desk
 from fedgroup.live.settings import LiveSettings
+from fedgroup.live.sheets import tagged_leaves
 from fedgroup.live.tally import Tally
 from fedgroup.messages import NoisyTotals
 from fedgroup.messages.asked import Ask, Describe
+from fedgroup.messages.limits import SIGNATURE_BYTES
 from fedgroup.messages.logged import MOST_LINKS, Chain, Logged, asked_facts, described_facts
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.questions.query import RangeQuery
-from fedgroup.secure.chain import FIRST, canonical, digest_of, head_after, stated
+from fedgroup.secure.chain import DIGEST, FIRST, canonical, digest_of, head_after, stated
 from fedgroup.secure.signatures import require_signed
 from fedgroup.storage.log_file import LogFile
 from fedgroup.transport.codec import decode, encode
@@ -40,6 +44,7 @@ _EARLIER = 4
 """A question shows the entries since the oldest question under way, and since so many before it, and some more."""
 MOST_SHOWN = 256
 """The most of them; who needs more to see that the log goes on is led there by itself."""
+_ENTRY = b'{"entry":'
 
 
 class Signer(Protocol):
@@ -73,8 +78,8 @@ class PublicLog:
         self._asked = deque[int](maxlen=_EARLIER)
         self._writing = threading.Lock()
         self._head, self._count, self._signature = FIRST, 0, b""
-        self._digests = deque[bytes](maxlen=MOST_SHOWN + 1)  # of the last entries
-        self._bases = deque[bytes](maxlen=MOST_SHOWN + 1)  # the heads before each of them
+        self._digests = bytearray()  # of all entries, one after the other: nobody makes us read the log again
+        self._bases = deque[bytes](maxlen=MOST_SHOWN + 1)  # the heads before each of the last ones
         self._read_again()
         shown = {"certificate": identity.certificate.der.hex(), "at": self._at()}
         if not self._count:
@@ -103,8 +108,12 @@ class PublicLog:
         told = described_facts(asked.round, asked.columns, asked.rows, asked.epsilon_nano, at=self._at(), owners=owners)
         return await self._shown(asked.round, told)
 
-    async def answered(self, query: RangeQuery, tally: Tally, totals: NoisyTotals, *, as_map: bool) -> int:
-        """Write what a question's groups gave and what they add up to; return the number of that entry."""
+    async def answered(self, query: RangeQuery, tally: Tally, totals: NoisyTotals) -> int | None:
+        """Write what a question's groups gave and what they add up to; return the number of that entry.
+
+        None: it is not on disk yet, and may never be.
+        """
+        self._close(tally.rounds)  # whatever comes of writing it down
         told = {
             "kind": "answered",
             "rounds": [each.hex() for each in tally.rounds],
@@ -113,7 +122,7 @@ class PublicLog:
             "noises": float(tally.noises),
             "shared": float(tally.shared),
             "totals": {part: [int(each) for each in sums] for part, sums in totals.parts.items()},
-            "answer": None if as_map else answer_told(query, totals),
+            "answer": answer_told(query, totals) if query.is_range else None,
             "at": self._at(),
             **tally.sheet.facts(),
         }
@@ -139,15 +148,26 @@ class PublicLog:
         return await asyncio.to_thread(self._chains, number + 1, last)
 
     def _chains(self, first: int, last: int) -> list[Chain]:
-        chains = []
-        for start in range(first, last + 1, MOST_LINKS):
-            links, signature = [], ""
-            for at in range(start, min(start + MOST_LINKS, last + 1)):
-                facts = json.loads(self._file.read(at, 1)[0])  # one by one: entries may be long
-                links.append(digest_of(canonical(facts["entry"])))
-                signature = facts["signature"]
-            chains.append(Chain(start, b"".join(links), bytes.fromhex(signature)))
-        return chains
+        starts = range(first, last + 1, MOST_LINKS)
+        return [self._chain(start, min(start + MOST_LINKS - 1, last)) for start in starts]
+
+    def _chain(self, first: int, last: int) -> Chain:
+        links = bytes(self._digests[first * DIGEST : (last + 1) * DIGEST])
+        return Chain(first, links, _signature_in(self._file.read(last, 1)[0]))
+
+    # --- rounds that are asked again ----------------------------------------------------------------------------------
+
+    async def told_in(self, round_id: bytes) -> dict[bytes, bytes]:
+        """Return the leaves of the groups that the log tells of in a round that was asked before, by their tags."""
+        waiting = list(self._waiting)
+        return await asyncio.to_thread(self._told_in, round_id.hex(), waiting)
+
+    def _told_in(self, name: str, waiting: Iterable[bytes]) -> dict[bytes, bytes]:
+        written = (self._file.read(number, 1)[0] for number in range(len(self._file)))
+        about = (
+            each for each in itertools.chain(written, waiting) if b'"kind":"answered"' in each and name.encode() in each
+        )
+        return {tag: leaf for line in about for tag, leaf in tagged_leaves(json.loads(line)["entry"], name).items()}
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -156,32 +176,37 @@ class PublicLog:
         reach = min((*self._open.values(), *self._asked, number))  # owners know the head of a question asked since
         self._open[round_id] = number
         self._asked.append(number)
-        links = min(len(self._digests) - 1, USUAL_LINKS + number - reach)
-        before, base = list(self._digests)[-1 - links : -1], self._bases[-1 - links]
-        logged = Logged(number, entry["at"], entry["owners"], base, b"".join(before), self._signature)
+        links = min(len(self._bases) - 1, USUAL_LINKS + number - reach)
+        before, base = bytes(self._digests[(number - links) * DIGEST : number * DIGEST]), self._bases[-1 - links]
+        logged = Logged(number, entry["at"], entry["owners"], base, before, self._signature)
         try:
             await self._durable()
-        except LedgerUnavailable:
-            self._open.pop(round_id, None)
+        except BaseException:  # nobody is asked in a round whose asker was cancelled
+            self._close([round_id])
             raise
         return logged
 
-    async def _ended(self, rounds: Collection[bytes], entry: Mapping[str, Any]) -> int:
-        for each in rounds:
-            self._open.pop(each, None)
+    async def _ended(self, rounds: Collection[bytes], entry: Mapping[str, Any]) -> int | None:
+        self._close(rounds)
         number = self._add(entry)
         try:
             await self._durable()
         except LedgerUnavailable:  # it waits, and is written before anything that comes after it
             log.warning("the log cannot be written now")
+            return None
         return number
+
+    def _close(self, rounds: Collection[bytes]) -> None:
+        """Count rounds no more among those under way."""
+        for each in rounds:
+            self._open.pop(each, None)
 
     def _add(self, entry: Mapping[str, Any]) -> int:
         """Put an entry after the others; it is on disk once `_durable` returns."""
         number, said = self._count, canonical(entry)
         digest = digest_of(said)
         self._bases.append(self._head)
-        self._digests.append(digest)
+        self._digests += digest
         previous, self._head = self._head, head_after(number, self._head, digest)
         self._count += 1
         self._signature = self._identity.sign(stated(self._federation, number, self._head))
@@ -206,23 +231,24 @@ class PublicLog:
     def _read_again(self) -> None:
         """Go on where the file ends."""
         count = len(self._file)
-        self._count = first = max(0, count - MOST_SHOWN - 1)
         try:
             begun = [json.loads(line)["entry"] for line in self._file.read(0, 1)]
             if begun and begun[0]["federation"] != self._federation:
                 raise InvalidInput(f"{self._file.path} is the log of another federation; name another file")
-            for line in self._file.read(first, count - first):
-                facts = json.loads(line)
-                previous, digest = bytes.fromhex(facts["previous"]), digest_of(canonical(facts["entry"]))
-                self._bases.append(previous)
-                self._digests.append(digest)
-                self._head, self._signature = (
-                    head_after(self._count, previous, digest),
-                    bytes.fromhex(facts["signature"]),
-                )
-                self._count += 1
+            for number in range(count):
+                (line,) = self._file.read(number, 1)  # one by one: entries may be long
+                self._digests += digest_of(_entry_in(line))
+                if number >= count - MOST_SHOWN - 1:
+                    self._go_on(line)
         except (ValueError, KeyError, TypeError):
             raise InvalidInput(f"{self._file.path} is not the log of a federation; name another file") from None
+
+    def _go_on(self, line: bytes) -> None:
+        facts = json.loads(line)
+        number, previous = facts["number"], bytes.fromhex(facts["previous"])
+        self._bases.append(previous)
+        self._head = head_after(number, previous, digest_of(canonical(facts["entry"])))
+        self._signature, self._count = _signature_in(line), number + 1
 
     @property
     def _signed_the_last(self) -> bool:
@@ -236,6 +262,19 @@ class PublicLog:
 
     def _at(self) -> str:
         return self._now().astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _entry_in(line: bytes) -> bytes:
+    """Return the entry in its one spelling: it comes first in a line, before three fields that hold digits only."""
+    end = line.rfind(b',"number":')
+    if end < 0 or not line.startswith(_ENTRY):
+        raise ValueError
+    return line[len(_ENTRY) : end]
+
+
+def _signature_in(line: bytes) -> bytes:
+    """Return the signature, which comes last in a line."""
+    return bytes.fromhex(line[-len('"}') - 2 * SIGNATURE_BYTES : -len('"}')].decode())
 
 
 async def lead_on(log: PublicLog, desk: Desk, owner: str, number: int) -> None:

@@ -10,7 +10,7 @@ Proof:     docs/guarantees.md#a-log-that-anybody-can-check
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,3 +62,19 @@ class Sheet:
         """Return all groups and the root over them, as JSON values."""
         ordered = sorted(self._given, key=lambda each: each.leaf)
         return {"groups": [each.facts() for each in ordered], "root": root_of([each.leaf for each in ordered]).hex()}
+
+
+def leaf_in(told: Mapping[str, Any], rounds: Sequence[str]) -> bytes:
+    """Return the leaf of a group as the log tells of it, worked out where its sums are told."""
+    if "sums" not in told:
+        return bytes.fromhex(told["leaf"])
+    sums = np.array(told["sums"], dtype=np.int64).astype(">i8").tobytes()
+    tag, counts = bytes.fromhex(told["group"]), {"heard": told["heard"], "parts": told["parts"]}
+    return leaf_of(bytes.fromhex(rounds[told["round"]]), tag, sums=sums, **counts)
+
+
+def tagged_leaves(entry: Mapping[str, Any], name: str) -> dict[bytes, bytes]:
+    """Return the leaves that the entry of an answer tells of in one of its rounds, by the tags of their groups."""
+    rounds = entry["rounds"]
+    own = [each for each in entry["groups"] if each["group"] and rounds[each["round"]] == name]
+    return {bytes.fromhex(each["group"]): leaf_in(each, rounds) for each in own}

@@ -20,6 +20,7 @@ from fedgroup.messages.said import Masked, Noisy, Ready
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
+from fedgroup.secure.chain import group_tag, leaf_of
 from fedgroup.secure.widths import word_bytes
 
 _WORDS_AT_ONCE = 1 << 12
@@ -54,7 +55,7 @@ class Tally:
     could give some sums; `impossible` are who was in groups of which it does not hold. `sheet` is what the public log
     tells of the sums: `logged` is where the last round stands there, `entry` the number of the answer. `recovered`
     members fell silent after their rosters were fixed, and their groups gave their sums without them; `given_up` groups
-    could not.
+    could not. `told` are the leaves that the log tells of groups of this round, by their tags, where it was run before.
     """
 
     query: RangeQuery
@@ -83,6 +84,7 @@ class Tally:
     entry: int | None = None
     recovered: int = 0
     given_up: int = 0
+    told: Mapping[bytes, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.sums = np.zeros(self.words, dtype=np.int64)
@@ -114,16 +116,25 @@ class Tally:
         unheard = [name for name in self.refused.keys() | self.silent if name not in self.heard]
         return 2 * sum(self.refused.get(name) == "budget" for name in unheard) > len(unheard)
 
-    def admits(self, sums: Ints, members: Collection[str], *, parts: int = 0) -> bool:
+    def admits(self, sums: Ints, members: Collection[str], *, parts: int = 0, group: str | None = None) -> bool:
         """Tell whether sums are counted; if honest members could not give them, they are refused, and doubted.
 
-        Guarantee: whatever bounds are known, what is counted adds up exactly in 64 bits.
+        Guarantee: whatever bounds are known, what is counted adds up exactly in 64 bits. In a round that is run again a
+                   group that gave sums before gives the same, or none.
         """
-        if self._fits(sums) and self.possible(sums, members, parts=parts):
+        same = group is None or self._said_before(sums, heard=len(members), parts=parts, group=group)
+        if same and self._fits(sums) and self.possible(sums, members, parts=parts):
             return True
         self.impossible |= set(members)
         self.refused |= dict.fromkeys(members, "bounds")
         return False
+
+    def _said_before(self, sums: Ints, *, heard: int, parts: int, group: str) -> bool:
+        tag = group_tag(self.rounds[-1], group)
+        if tag not in self.told:
+            return True
+        given = sums.astype(">i8").tobytes()
+        return self.told[tag] == leaf_of(self.rounds[-1], tag, heard=heard, parts=parts, sums=given)
 
     def _fits(self, sums: Ints) -> bool:
         near = _within(sums, FARTHEST_SUM)
@@ -226,7 +237,7 @@ class SecondStep:
     def add_up(self, group: LiveGroup, heard: Sequence[str]) -> None:
         """Add the sum of a group whose masks are gone; impossible sums do not come from silence: nobody pays twice."""
         signed = self._sums.pop(group.name).view(f"i{self._widths[group.name]}").astype(np.int64)
-        if self._tally.admits(signed, heard, parts=group.terms.parts):
+        if self._tally.admits(signed, heard, parts=group.terms.parts, group=group.name):
             self._tally.add_masked(group, signed, heard=heard)
 
     def _led(self, group: LiveGroup, reply: Any) -> Any:
@@ -234,7 +245,7 @@ class SecondStep:
         if not fits or not set(reply.heard) <= set(self._rosters[group.name]):
             return Unfit()
         heard = {group.members[p] for p in reply.heard}
-        if not self._tally.admits(np.array(reply.sums, dtype=np.int64), heard):
+        if not self._tally.admits(np.array(reply.sums, dtype=np.int64), heard, group=group.name):
             return Unfit()
         self._tally.add(reply.sums, heard=heard, group=group.name)
         return Counted()

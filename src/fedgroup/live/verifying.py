@@ -3,10 +3,13 @@
 Guarantee: a log that is read to its end holds entries that one provider of the federation signed, in this order, each
            standing on all before it; every answer is about a question that was written down before it was asked, each
            question has one end at most for each time it was asked, and every answer is what its groups' sums add up
-           to, as far as these are listed, with the value and the interval that follow from them.
+           to, as far as these are listed, with the value and the interval that follow from them. Sums are listed unless
+           they are more than 65,536 numbers. A group is in an answer once, and has one vector of sums in a round,
+           however often that was asked.
 Not covered: that a log goes on: whoever shows it can leave out the end. Heads that owners kept tell (`agreement.py`).
              That a group gave the sums that are told of it: an owner alone, or a leader, finds its own; of a masked
-             group nobody but the provider knows them. Sums of long maps are hashes only.
+             group nobody but the provider knows them. Sums of long maps are hashes only. That owners alone give the
+             same when a round is asked again: they have no names there; each finds its own.
 Proof:     docs/guarantees.md#a-log-that-anybody-can-check
 """
 
@@ -23,17 +26,24 @@ import numpy as np
 from fedgroup.errors import FedgroupError, ProtocolViolation, WrongLog
 from fedgroup.identity import Certificate, Trust
 from fedgroup.identity.certificate import read_certificate
+from fedgroup.live.sheets import MOST_NUMBERS, leaf_in
 from fedgroup.messages import NoisyTotals
 from fedgroup.messages.logged import question_from
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
-from fedgroup.secure.chain import FIRST, canonical, digest_of, head_after, leaf_of, root_of, stated
+from fedgroup.secure.chain import FIRST, canonical, digest_of, head_after, root_of, stated
 from fedgroup.secure.signatures import require_signed
 from fedgroup.space import Box
 from fedgroup.user.role import read
 
 _FAULTS = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
+
+REVOKED = (
+    "the provider's certificate was revoked, and whoever has its key can sign anything, dated back too; to check the "
+    "entries from before, take a folder with ca.pem and the revoked.pem of that time for --authority, and owners' "
+    "--ledger for which of them they saw"
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,8 @@ class Asked:
     """A round that the log tells of: the entry, what it costs, and the leaves and tags of its groups once it ended.
 
     `end` is the number of the entry that tells what came of it; None while nothing did. A round may be asked `again`
-    by later entries: whoever answered in it says the same once more, uncharged, and its last end counts.
+    by later entries: whoever answered in it says the same once more, uncharged, and its last end counts. `told` are the
+    leaves of all its ends by their groups' tags.
     """
 
     number: int
@@ -51,6 +62,7 @@ class Asked:
     end: int | None = None
     leaves: frozenset[bytes] = frozenset()
     tags: frozenset[bytes] = frozenset()
+    told: Mapping[bytes, bytes] = field(default_factory=dict)
     again: tuple[int, ...] = ()
 
     @property
@@ -119,6 +131,8 @@ class LogReader:
         self.found.heads.append(head)
 
     def _believed(self, der: bytes) -> Certificate:
+        if self._trust is not None and self._trust.has_revoked(read_certificate(der)):
+            raise ProtocolViolation(REVOKED)
         found = read_certificate(der) if self._trust is None else self._trust.issued(der, role="provider")
         same = self._certificate is None or found.federation == self._certificate.federation
         _require(found.role == "provider" and same, "it shows no certificate of the federation's provider")
@@ -146,7 +160,7 @@ class LogReader:
     def _begin(self, name: str, asked: Asked) -> None:
         known = self.found.rounds.get(name)
         same = known is None or (asked.query is not None and known.query == asked.query)
-        _require(len(bytes.fromhex(name)) == 16 and same, "its round is not a new one")
+        _require(len(_bytes(name)) == 16 and same, "its round is not a new one")
         self.found.rounds[name] = (
             asked if known is None else replace(known, again=(*known.again, asked.number), end=None)
         )
@@ -165,6 +179,7 @@ class LogReader:
 
     def _answered(self, number: int, entry: Mapping[str, Any]) -> None:
         names = entry["rounds"]
+        _require(len(set(names)) == len(names), "it is about one round twice")
         asked = [self._unended(name) for name in names]
         query = asked[0].query
         _require(query is not None, "it answers no question")
@@ -178,8 +193,11 @@ class LogReader:
         self._add_up(query, entry)
         for at, name in enumerate(names):
             own = [(leaf, each) for leaf, each in zip(leaves, entry["groups"], strict=True) if each["round"] == at]
-            known = frozenset(bytes.fromhex(each["group"]) for _, each in own if each["group"])
-            self._end(name, number, leaves=frozenset(leaf for leaf, _ in own), tags=known)
+            tagged = {bytes.fromhex(each["group"]): leaf for leaf, each in own if each["group"]}
+            told = {**tagged, **self.found.rounds[name].told}
+            _require(tagged.items() <= told.items(), "a group gave other sums in its round before")
+            own_leaves = frozenset(leaf for leaf, _ in own)
+            self._end(name, number, leaves=own_leaves, tags=frozenset(tagged), told=told)
         self.found.answered += 1
 
     def _unended(self, name: str) -> Asked:
@@ -203,13 +221,17 @@ class LogReader:
         noises = shared + sum(not each["parts"] for each in groups)
         _require(math.isclose(noises, entry["noises"], rel_tol=1e-9), "its noises are not those of its groups")
         _require(math.isclose(shared, entry["shared"], rel_tol=1e-9), "its noises are not those of its groups")
-        if all("sums" in each for each in groups):
+        listed = all("sums" in each for each in groups)
+        long = len(groups) * query.bins * len(parts) > MOST_NUMBERS
+        _require(listed or long, "it does not tell the sums of its groups")
+        if listed:
             sums = np.array([_whole(each["sums"], query.bins * len(parts)) for each in groups], dtype=object)
             added = sums.sum(axis=0).reshape(-1, len(parts))
             told = np.array([totals[part] for part in parts], dtype=object).T
             _require(bool((added == told).all()), "its totals are not the sum of its groups")
             self.found.listed += 1
-        if entry["answer"] is not None:
+        _require((entry["answer"] is not None) == query.is_range, "a question about a range has an answer, no other")
+        if query.is_range:
             self._read_out(query, totals, entry)
 
     def _read_out(self, query: RangeQuery, totals: Mapping[str, Sequence[int]], entry: Mapping[str, Any]) -> None:
@@ -245,15 +267,22 @@ def read_log(lines: Iterable[bytes], *, trust: Trust | None = None) -> LogRead:
 
 
 def _leaf_told(group: Mapping[str, Any], rounds: Sequence[str]) -> bytes:
-    """Return the leaf of a group, worked out where its sums are told."""
-    _require(min(group["heard"], group["parts"] + 1) >= 1, "a group has members")
-    if "sums" not in group:
-        leaf = bytes.fromhex(group["leaf"])
-        _require(len(leaf) == len(FIRST), "a leaf is a hash")
-        return leaf
-    sums = np.array(group["sums"], dtype=np.int64).astype(">i8").tobytes()
-    tag, counts = bytes.fromhex(group["group"]), {"heard": group["heard"], "parts": group["parts"]}
-    return leaf_of(bytes.fromhex(rounds[group["round"]]), tag, sums=sums, **counts)
+    """Return the leaf of a group that is told of as it should be."""
+    counts = [group[name] for name in ("round", "heard", "parts")]
+    _require(all(type(each) is int for each in counts), "it is not an entry of a log")
+    _require(group["heard"] >= 1 and group["parts"] >= 0, "a group has members")
+    _require(0 <= group["round"] < len(rounds), "a group is of a round that the answer names")
+    _require(len(_bytes(group["group"])) in (0, len(FIRST)), "a group is named by a hash")
+    leaf = leaf_in(group, rounds)
+    _require(len(leaf) == len(FIRST) and group.get("leaf") in (None, leaf.hex()), "a leaf is a hash")
+    return leaf
+
+
+def _bytes(digits: str) -> bytes:
+    """Return bytes that are told in hexadecimal digits, in their one spelling."""
+    found = bytes.fromhex(digits)
+    _require(found.hex() == digits, "it is not in its one spelling")
+    return found
 
 
 def _whole(numbers: Sequence[int], count: int) -> Sequence[int]:

@@ -1,8 +1,8 @@
 """The heads of the provider's log that an owner saw, in its ledger, and proofs that it was shown two logs.
 
 Guarantee: heads are written with the next charge, in its transaction, so they are on disk before anything leaves for
-           it. A proof of two logs is on disk when `flush` returns. None is ever removed: where another log was
-           accepted, the heads of the one before stay beside it.
+           it. A proof of two logs is on disk when `flush` returns; of each log the first `MOST_FORKS` are kept, for one
+           is enough. None is ever removed: where another log was accepted, the heads of the one before stay beside it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from fedgroup.messages.logged import Head
 
 MOST_WAITING = 1_024
 """Heads of questions that were not charged; the oldest are forgotten, for nothing left for them."""
+MOST_FORKS = 8
+"""Proofs of a second log beside one, each of 128 KiB at most."""
+ANOTHER_LOG = "another log of the provider is believed from here on"
+"""The line of a ledger from which on charges name entries of the next log."""
 
 TABLES = (
     """
@@ -30,7 +34,8 @@ CREATE TABLE IF NOT EXISTS forks (
 )
 _LOG = "(SELECT coalesce(max(log), 0) FROM logs)"
 _NEW = f"INSERT OR IGNORE INTO heads VALUES ({_LOG}, ?, ?, ?, ?, ?)"  # noqa: S608  all our own
-_FORK = f"INSERT OR IGNORE INTO forks VALUES ({_LOG}, ?, ?, ?, ?, ?)"  # noqa: S608
+_FORKS = f"SELECT count(*) FROM forks WHERE log = {_LOG}"  # noqa: S608
+_FORK = f"INSERT OR IGNORE INTO forks SELECT {_LOG}, ?, ?, ?, ?, ? WHERE ({_FORKS}) < {MOST_FORKS}"
 _LAST = f"SELECT number, head FROM heads WHERE log = {_LOG} ORDER BY number DESC LIMIT 1"  # noqa: S608
 _ALL = f"SELECT number, head, signature, round, tag FROM heads WHERE log = {_LOG} ORDER BY number"  # noqa: S608
 
@@ -72,7 +77,7 @@ def heads_in(connection: sqlite3.Connection) -> list[Head]:
 
 
 def write_fork(connection: sqlite3.Connection, head: Head, *, base: bytes, links: bytes) -> None:
-    """Keep a head that the provider signed and that is of another log."""
+    """Keep a head that the provider signed and that is of another log, unless there are enough."""
     connection.execute(_FORK, (head.number, head.head, head.signature, base, links))
 
 

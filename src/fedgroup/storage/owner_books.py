@@ -28,7 +28,7 @@ class OwnerBooks(SQLiteLedger):
             return heads_in(connection)
 
     def forks(self) -> int:
-        """Return how many proofs of a second log were kept."""
+        """Return how many proofs of a second log were kept: the first few of each log."""
         if not self._has_heads:
             return 0
         with self._reading() as connection:

@@ -254,7 +254,7 @@ class OwnerLedger(SQLiteLedger):
         """Believe the next log that the provider shows, and leave a line that tells so."""
         with self._transaction() as connection:
             heads_table.begin_log(connection, self.now())
-            self._note(connection, "another log of the provider is believed from here on")
+            self._note(connection, heads_table.ANOTHER_LOG)
 
     def comparisons(self) -> int:
         """Return how many secure comparisons this owner began in this epoch."""
