@@ -79,7 +79,7 @@ def test_an_honest_answer_is_believed_and_told_again_in_its_round() -> None:
     found._begin(ROUND.hex(), Asked(4, ONE.nano, None, COUNT))
     found._answered(5, entry([group([10])], [10]))
     asked = found.found.rounds[ROUND.hex()]
-    assert (found.found.answered, asked.tags, asked.numbers) == (2, {bytes.fromhex(TAG)}, (1, 4))
+    assert (found.found.answered, asked.tags, asked.numbers) == (2, frozenset([bytes.fromhex(TAG)]), (1, 4))
 
 
 LONG = RangeQuery("count", Grid(Box(0, 0, 10, 10), 256, 128), ONE)
