@@ -47,8 +47,9 @@ INCOMPLETE = "incomplete"
 class NamedRound:
     """A round under an id that was kept before anybody was asked, with those `left_out` of their groups then.
 
-    `fixed` are the rosters of groups that were told to answer; `keep` is awaited before they are. A round that is
-    `waiting` fixes none while some owner says that the window is not over.
+    `fixed` are the rosters of groups that were told to answer, and `paid` tells whether any owner may have charged
+    itself in it, in any run: `keep` is awaited with both before owners are asked for what they pay for. A round that is
+    `waiting` fixes no roster while some owner says that the window is not over.
 
     Guarantee: run as often as one likes, it charges every owner once at most.
     """
@@ -56,15 +57,23 @@ class NamedRound:
     id: bytes
     left_out: frozenset[str]
     fixed: dict[str, list[int]]
-    keep: Callable[[dict[str, list[int]]], Awaitable[None]]
+    keep: Callable[[dict[str, list[int]], bool], Awaitable[None]]
+    paid: bool = False
     waiting: bool = True
 
     async def fix(self, rosters: Mapping[str, list[int]]) -> None:
         """Fix rosters for good, on disk, before their groups are told to answer."""
         new = {name: roster for name, roster in rosters.items() if name not in self.fixed}
         if new:
-            await self.keep(self.fixed | new)
+            await self.keep(self.fixed | new, True)
             self.fixed |= new
+            self.paid = True
+
+    async def note_paid(self, paid: bool) -> None:
+        """Keep that owners may pay in it, before they are asked; or that all of them refused to."""
+        if paid != self.paid:
+            await self.keep(self.fixed, paid)
+            self.paid = paid
 
 
 class Asking:
@@ -133,6 +142,8 @@ class Asking:
         async with self._flow.room(tally.words, owners=len(tally.present)):
             if not await self._begun(wire, tally, secrets.token_bytes(16) if named is None else named.id):
                 raise TooFewHeard(heard=0, needed=1, charged=False)
+            if named is not None and tally.present.intersection([*alone, *_writers(groups)]):
+                await named.note_paid(True)
             spoilt = await self._round(wire, groups, alone, tally, by=by, seconds=seconds, named=named)
             for _ in range(RERUNS if named is None else 0):
                 if spoilt and may_rerun() and await self._begun(wire, tally, secrets.token_bytes(16)):
