@@ -15,14 +15,17 @@ from hypothesis import strategies as st
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, TooFewHeard
 from fedgroup.lab.experiments.liars import CHECKED, NONE, UNCHECKED, liars_measured
+from fedgroup.live.asking import NamedRound
 from fedgroup.live.bounds import Bounds
 from fedgroup.live.doubts import Doubts
 from fedgroup.live.plans import LiveGroup
 from fedgroup.live.tally import Counted, FirstStep, SecondStep, Tally, Unfit
+from fedgroup.messages.asked import Go
 from fedgroup.messages.said import Masked, Noisy
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.rounds import cut_to
 from fedgroup.privacy.sensitivity import Protection
+from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.secure.terms import MaskedTerms
 from fedgroup.space import Box, Circle, Grid
@@ -143,6 +146,89 @@ def test_a_liar_in_a_cohort_is_found_by_elimination_and_the_others_are_heard_aga
                 assert answer.value == found.true_count(question(number), honest)
                 assert set(found.provider.doubted) == {"owner-5"}
             assert {float(owner.ledger.spent()) for owner in found.owners.values()} == {4 * 50.0}  # nobody paid twice
+
+    asyncio.run(run())
+
+
+async def heard_in(found: Any, number: int, method: str) -> tuple[int, dict[str, int]]:
+    try:
+        answer = await found.provider.ask(question(number), method=method)
+    except TooFewHeard as nobody:
+        return 0, dict(nobody.refused)
+    honest = [name for name in found.owners if name not in found.provider.doubted]
+    assert answer.value == found.true_count(question(number), honest)
+    return answer.heard, answer.refused
+
+
+async def trusted_groups(found: Any) -> tuple[str, ...]:
+    """Form two groups of four, and return the members of the first one, its leader first."""
+    plan = await found.provider.regroup(GroupingSettings(), epsilon=Epsilon.of(20), grid=(2, 2), mode="trusted")
+    assert plan.sizes() == [4, 4]
+    return plan.groups[0].members
+
+
+def test_a_liar_in_a_trusted_group_is_found_and_the_others_answer_together_again(city: Callable[..., Any]) -> None:
+    async def run() -> None:
+        async with city(owners=8, most_records=100, cap=1_000) as found:
+            liar = (await trusted_groups(found))[2]
+            lie(found.owners[liar], 10**6)
+            said = [await heard_in(found, number, "fedgroup") for number in range(5)]
+            assert said == [(4, {"bounds": 4})] * 2 + [(7, {"bounds": 1})] * 3
+            assert set(found.provider.doubted) == found.provider.left_out == {liar}
+            assert (await found.provider.ask(question(7), method="fedgroup")).groups == 2
+            assert (await found.provider.ask(question(8), method="cohorts")).heard == 7
+
+    asyncio.run(run())
+
+
+def test_a_leader_that_lies_for_its_group_leads_it_once(city: Callable[..., Any]) -> None:
+    async def run() -> None:
+        async with city(owners=8, most_records=100, cap=1_000) as found:
+            leader, *members = await trusted_groups(found)
+            node = found.owners[leader].node
+            honest = node._noisy
+            node._noisy = lambda exact, query: [each + 10**6 for each in honest(exact, query)]
+            said = [await heard_in(found, number, "fedgroup") for number in range(3)]
+            assert said == [(4, {"bounds": 4}), (8, {}), (8, {})]
+            assert found.provider.plan.groups[-1].members[0] in members
+
+    asyncio.run(run())
+
+
+def test_a_liar_that_is_honest_alone_is_with_others_more_and_more_rarely(city: Callable[..., Any]) -> None:
+    async def run() -> None:
+        async with city(owners=4, most_records=100, cap=1_000) as found:
+            owner = found.owners["owner-2"]
+            usual, honest, lying = owner.node.prepare, owner.silo.totals, False
+
+            def told(sender: str, message: Any, **named: Any) -> Any:
+                nonlocal lying
+                lying = isinstance(message, Go)
+                return usual(sender, message, **named)
+
+            owner.node.prepare = told
+            owner.silo.totals = lambda query: {part: s + 10**6 * lying for part, s in honest(query).items()}
+            heard = [(await heard_in(found, number, "mpc"))[0] for number in range(13)]
+            assert heard == [0, 0, 4, 0, 0, 4, 4, 0, 0, 4, 4, 4, 4]
+
+    asyncio.run(run())
+
+
+def test_the_same_bytes_in_a_round_that_is_run_again_are_doubted_once(city: Callable[..., Any]) -> None:
+    async def keep(*_kept: Any) -> None:
+        """Nothing dies here."""
+
+    async def run() -> None:
+        async with city(owners=4, most_records=100, cap=1_000) as found:
+            lie(found.owners["owner-2"], 10**6)
+            for number in (1, 2):
+                named = NamedRound(bytes([number]) * 16, frozenset(), {}, keep)
+                async with found.provider.question(question(number), method="mpc") as asked:
+                    for _ in range(3):
+                        with pytest.raises(TooFewHeard):
+                            await asked.tallied(by="ann", quorum=None, may_rerun=lambda: False, named=named)
+                assert dict(found.provider.doubted) == dict.fromkeys(found.owners, number)
+                assert found.provider.left_out == (set(found.owners) if number == 2 else set())
 
     asyncio.run(run())
 

@@ -8,8 +8,13 @@ from typing import Any
 
 from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
+from fedgroup.identity import Identity
+from fedgroup.live.public_log import USUAL_LINKS
 from fedgroup.provider.settings import GroupingSettings
+from fedgroup.questions.query import RangeQuery
+from fedgroup.space import Circle
 
+LITTLE = Epsilon.of(0.1)
 SETUP = Epsilon.of(20)
 
 
@@ -82,5 +87,43 @@ def test_a_quiet_owner_is_waited_for_where_its_vector_costs_it(city: Callable[..
 
             owner.link.send = slowly
             assert (await regrouped(here)).sizes() == [3, 3]
+
+    in_driven_time(story())
+
+
+async def log_goes_on(here: Any) -> Epsilon:
+    """Ask until the log leads no more from its head to what stands there now; return what that cost every owner."""
+    for number in range(3 * USUAL_LINKS):  # two entries each
+        await here.provider.ask(RangeQuery("count", Circle(5, 5, 1 + number / 10), LITTLE), method="dp")
+    return LITTLE * (3 * USUAL_LINKS)
+
+
+def test_a_late_vector_is_not_paid_for_twice_however_far_the_log_went_on(
+    city: Callable[..., Any], signer: Identity
+) -> None:
+    async def story() -> None:
+        async with city(4, signer=signer) as here:
+            late = Late(here.owners["owner-3"])
+            assert (await regrouped(here)).sizes() == [2]
+            asked = await log_goes_on(here)
+            late.in_time()
+            assert (await regrouped(here)).sizes() == [2, 2]
+            assert spent(here, "owner-3") == SETUP + asked
+
+    in_driven_time(story())
+
+
+def test_who_never_heard_of_a_vector_is_not_asked_for_it_for_ever(city: Callable[..., Any], signer: Identity) -> None:
+    async def story() -> None:
+        async with city(4, signer=signer) as here:
+            deaf = here.owners["owner-3"].node
+            usual, deaf.prepare = deaf.prepare, lambda *_said, **_named: []
+            assert (await regrouped(here)).sizes() == [2]
+            deaf.prepare = usual
+            asked = await log_goes_on(here)
+            assert (await regrouped(here)).sizes() == [2]  # it stands too far back in the log
+            assert spent(here, "owner-3") == asked
+            assert (await regrouped(here)).sizes() == [2, 2]
+            assert spent(here, "owner-3") == asked + SETUP
 
     in_driven_time(story())

@@ -147,6 +147,20 @@ def test_a_cap_that_was_higher_when_the_charges_were_lost_counts(owner: Owner) -
     assert owner.standing() == (0, Epsilon.of(20))
 
 
+def test_nothing_is_left_of_windows_by_the_highest_cap_that_is_told_of(owner: Owner) -> None:
+    first = owner.file.read_text()
+    owner.file.write_text(first.replace("cap = 10.0", 'cap = 10.0\nper = "hour"\nwindow_cap = 3.5'))
+    owner.use()
+    owner.back_up()
+    owner.file.write_text(first.replace("cap = 10.0", 'cap = 10.0\nper = "hour"\nwindow_cap = 9.0'))
+    owner.use(1.0)
+    owner.restore()
+    owner.take_restored()
+    owner.file.write_text(first.replace("cap = 10.0", 'cap = 50.0\nper = "hour"\nwindow_cap = 9.0'))
+    with pytest.raises(BudgetExhausted):
+        owner.use(0.001)
+
+
 def test_forgotten_comparisons_are_missed_too_and_none_follows_in_this_epoch(owner: Owner) -> None:
     owner.use(compares=1)
     owner.back_up()

@@ -143,7 +143,7 @@ def test_a_spoilt_round_and_its_rerun_are_told_and_nothing_of_what_was_spoilt(
 def test_a_round_that_is_asked_again_is_charged_once_and_is_of_one_question(
     city: Callable[..., Any], signer: Identity
 ) -> None:
-    async def keep(_fixed: Any) -> None:
+    async def keep(*_kept: Any) -> None:
         """Nothing dies here."""
 
     async def run() -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -47,8 +47,9 @@ INCOMPLETE = "incomplete"
 class NamedRound:
     """A round under an id that was kept before anybody was asked, with those `left_out` of their groups then.
 
-    `fixed` are the rosters of groups that were told to answer; `keep` is awaited before they are. A round that is
-    `waiting` fixes none while some owner says that the window is not over.
+    `fixed` are the rosters of groups that were told to answer, and `paid` tells whether any owner may have charged
+    itself in it, in any run: `keep` is awaited with both before owners are asked for what they pay for. A round that is
+    `waiting` fixes no roster while some owner says that the window is not over. `alone` are who answered alone.
 
     Guarantee: run as often as one likes, it charges every owner once at most.
     """
@@ -56,15 +57,24 @@ class NamedRound:
     id: bytes
     left_out: frozenset[str]
     fixed: dict[str, list[int]]
-    keep: Callable[[dict[str, list[int]]], Awaitable[None]]
+    keep: Callable[[dict[str, list[int]], bool], Awaitable[None]]
+    paid: bool = False
     waiting: bool = True
+    alone: set[str] = field(default_factory=set)
 
     async def fix(self, rosters: Mapping[str, list[int]]) -> None:
         """Fix rosters for good, on disk, before their groups are told to answer."""
         new = {name: roster for name, roster in rosters.items() if name not in self.fixed}
         if new:
-            await self.keep(self.fixed | new)
+            await self.keep(self.fixed | new, True)
             self.fixed |= new
+            self.paid = True
+
+    async def note_paid(self, paid: bool) -> None:
+        """Keep that owners may pay in it, before they are asked; or that all of them refused to."""
+        if paid != self.paid:
+            await self.keep(self.fixed, paid)
+            self.paid = paid
 
 
 class Asking:
@@ -135,6 +145,8 @@ class Asking:
         async with self._flow.room(tally.words, owners=len(tally.present)):
             if not await self._begun(wire, tally, secrets.token_bytes(16) if named is None else named.id):
                 raise TooFewHeard(heard=0, needed=1, charged=False)
+            if named is not None and tally.present.intersection([*alone, *_writers(groups, tally.left_out)]):
+                await named.note_paid(True)
             spoilt = await self._round(wire, groups, alone, tally, by=by, seconds=seconds, named=named)
             for _ in range(RERUNS if named is None else 0):
                 if spoilt and may_rerun() and await self._begun(wire, tally, secrets.token_bytes(16)):
@@ -196,15 +208,19 @@ class Asking:
         for group in groups:
             messages |= dict.fromkeys(group.asked(tally.left_out), ask(group.name, seconds))
             if group.mode == "trusted":  # members answer in the first step, their leader in the second
-                messages |= dict.fromkeys(group.members[1:], ask(group.name, first_step))
+                messages |= dict.fromkeys(group.writers(tally.left_out), ask(group.name, first_step))
         messages = {name: message for name, message in messages.items() if name in tally.present}
         taking = FirstStep(tally, alone, again=named is not None)
         kinds = (Ready, Noisy) if named is None else (Ready, Noisy, Masked)
         replies = await self._said(asked.round, messages, kinds, taking, tally, seconds=first_step)
         tally.refused |= replies.refused
         tally.silent |= messages.keys() - replies.said.keys() - replies.refused.keys()
-        tally.paid |= _may_have_paid(tally.present.intersection([*alone, *_writers(groups)]), replies)
-        self._lapses.note_alone([name for name in alone if isinstance(replies.said.get(name), Counted)])
+        who_pays = tally.present.intersection([*alone, *_writers(groups, tally.left_out)])
+        tally.paid |= _may_have_paid(who_pays, replies)
+        answered = {name for name in alone if isinstance(replies.said.get(name), Counted)}
+        self._lapses.note_alone(answered if named is None else answered - named.alone)  # what is repeated counts once
+        if named is not None:
+            named.alone |= answered
         if named is not None and named.waiting and INCOMPLETE in replies.refused.values():
             return []
         return await self._second_step(asked, groups, replies, tally, deadline=deadline, named=named, dealt=recovering)
@@ -259,7 +275,8 @@ class Asking:
         await self._unmasked(asked, able, taking, tally, deadline=deadline)
         hidden = [group for group in masked if group.name in dealt and group not in [each.group for each in able]]
         spoilt = [*hidden, *(g for g in masked if g.name not in dealt and not taking.finish(g, counted))]
-        tally.led_nothing |= {group.members[0] for group in groups if group.mode == "trusted"} - set(said.said)
+        leaders = {g.members[0] for g in groups if g.mode == "trusted" and g.asked(tally.left_out)}
+        tally.led_nothing |= leaders - counted
         self._note_lapses(
             tally,
             [*spoilt, *(each.group for each in able if each.left_out)],
@@ -310,7 +327,7 @@ class Asking:
         self, tally: Tally, spoilt: Sequence[LiveGroup], rosters: dict[str, list[int]], masked: Collection[str]
     ) -> None:
         """Leave out who spoilt its group's round. When nobody of a group answers, the line is to blame, not they."""
-        self._lapses.note_together(masked)
+        self._lapses.note_together(set(masked) - tally.impossible)
         for group in spoilt:
             ready = {group.members[p] for p in rosters[group.name]}
             silent = ready - set(masked)
@@ -319,9 +336,9 @@ class Asking:
             self._lapses.note_failed(silent if silent != ready else ())
 
 
-def _writers(groups: Iterable[LiveGroup]) -> list[str]:
+def _writers(groups: Iterable[LiveGroup], left_out: Collection[str]) -> list[str]:
     """Return the members of trusted groups that write to their leaders."""
-    return [name for group in groups if group.mode == "trusted" for name in group.members[1:]]
+    return [name for group in groups for name in group.writers(left_out)]
 
 
 def _may_have_paid(owners: Iterable[str], replies: Replies) -> bool:

@@ -161,7 +161,8 @@ class Forming:
             said |= replies.said
             refused |= replies.refused
         for name in (*said, *(name for name, reason in refused.items() if reason != "ledger")):
-            self._unheard.pop(name, None)  # a ledger that failed may have kept the charge
+            # a ledger that failed may have kept the charge; who says `log` has no such vector, and has not paid for it
+            self._unheard.pop(name, None)
         return said, refused, set(asked) - set(said) - set(refused)
 
     def _asked_before(self, owner: str, new: Describe) -> Describe:

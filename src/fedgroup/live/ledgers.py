@@ -46,9 +46,9 @@ class MarkedLedger:
         self._told = read_mark(file)
         ledger.keep_marked(self._tell, at_most=at_most)
 
-    def give_up_epoch(self, *, cap: Epsilon) -> None:
+    def give_up_epoch(self, *, cap: Epsilon, window_cap: Epsilon | None) -> None:
         """Count whatever was left of the epoch as spent, and let the mark tell of this ledger from now on."""
-        self.ledger.give_up_epoch(self._told, cap=cap, why=_LOST)
+        self.ledger.give_up_epoch(self._told, cap=cap, window_cap=window_cap, why=_LOST)
         self._told = None
         self.update()
 
@@ -129,7 +129,8 @@ def take_restored(config: OwnerConfig, *, new_ledger: bool) -> None:
     with _sole_use(config, holder):
         marked = _opened(config, holder, new_ledger=new_ledger)
         try:
-            marked.give_up_epoch(cap=_cap(config))
+            windows = config.ledger.in_windows
+            marked.give_up_epoch(cap=_cap(config), window_cap=None if windows is None else windows.cap)
         finally:
             marked.ledger.close()
 

@@ -29,11 +29,11 @@ class _Lapse:
 
 
 class Lapses:
-    """Who is left out of masked rosters now; `arrivals` tells how often each owner came.
+    """Who is left out of rosters now; `arrivals` tells how often each owner came.
 
-    Who said that it was ready and then nothing let its group pay for a round without a result. It is asked alone, so
-    that nobody pays twice for it again, until it has answered as often as it owes: once, and twice as often each time
-    it lapses anew without having left.
+    Who said that it was ready and then nothing let its group pay for a round without a result, and so did who was in
+    groups with impossible sums (`doubts.py`). It is asked alone, so that nobody pays twice for it again, until it has
+    answered as often as it owes: once, and twice as often each time it lapses anew without having left.
     """
 
     def __init__(self, arrivals: Mapping[str, int]) -> None:
@@ -62,7 +62,7 @@ class Lapses:
                 known.owed -= 1
 
     def note_together(self, owners: Iterable[str]) -> None:
-        """Forget the lapses of owners that answered in their masked group."""
+        """Forget the lapses of owners that answered in their masked group, with sums that can be."""
         for name in owners:
             if name in self._known and not self._known[name].owed:
                 del self._known[name]
@@ -106,11 +106,15 @@ class Mending:
         return [roster for roster in plan.rosters if not wanting.isdisjoint(roster.members)]
 
     def can_lead(self, owner: str) -> bool:
-        """Tell whether an owner is here and did not lead its group in vain since it came."""
+        """Tell whether an owner is here, is not left out, and did not lead its group in vain since it came."""
         return self._leads(owner, self._desk.present)
 
     def _leads(self, owner: str, present: set[str]) -> bool:
-        return owner in present and self._led_nothing.get(owner) != self._desk.arrivals[owner]
+        return (
+            owner in present
+            and owner not in self._lapses.left_out
+            and self._led_nothing.get(owner) != self._desk.arrivals[owner]
+        )
 
     def note_formed(self, plan: LivePlan, rosters: Sequence[Roster], arrivals: Mapping[str, int]) -> None:
         """Note that groups of these rosters were formed, of owners that had come so often."""

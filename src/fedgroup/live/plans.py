@@ -75,13 +75,19 @@ class LiveGroup:
         return neighbours_in(self.terms, bytes.fromhex(self.seed))
 
     def asked(self, left_out: Collection[str]) -> list[str]:
-        """Return the members that are asked to answer together; nobody is left out of a trusted group."""
-        return [name for name in self.members if self.mode == "trusted" or name not in left_out]
+        """Return the members that are asked to answer together: none of a trusted group whose leader is left out."""
+        if self.mode == "trusted" and self.members[0] in left_out:
+            return []
+        return [name for name in self.members if name not in left_out]
+
+    def writers(self, left_out: Collection[str]) -> list[str]:
+        """Return the members of a trusted group that are asked to write to its leader."""
+        return self.asked(left_out)[1:] if self.mode == "trusted" else []
 
     def can_answer(self, present: Collection[str], left_out: Collection[str] = ()) -> bool:
         """Tell whether its leader, or of a masked one enough members, are here to give an answer."""
         if self.mode == "trusted":
-            return self.members[0] in present
+            return self.members[0] in present and self.members[0] not in left_out
         return sum(name in present for name in self.asked(left_out)) >= self.terms.least_heard
 
 
@@ -97,9 +103,8 @@ class Roster:
         return Roster(self.mode, tuple(sorted(self.members, key=lambda name: not can_lead(name))))
 
     def able(self, present: Collection[str], left_out: Collection[str]) -> frozenset[str]:
-        """Return who of them could be in a group now: who is here and, if it is a masked one, is not left out."""
-        here = frozenset(self.members).intersection(present)
-        return here.difference(left_out) if self.mode == "masked" else here
+        """Return who of them could be in a group now: who is here and is not left out."""
+        return frozenset(self.members).intersection(present).difference(left_out)
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,7 @@ class LivePlan:
         return self.members.union(*(roster.members for roster in self.rosters))
 
     def alone(self, present: Iterable[str], left_out: Collection[str] = ()) -> list[str]:
-        """Return, in order, the owners that are in no group, and those left out of their masked one."""
+        """Return, in order, the owners that are in no group, and those left out of their own."""
         together = {name for group in self.groups for name in group.asked(left_out)}
         return sorted(set(present) - together)
 

@@ -233,7 +233,9 @@ class LiveProvider:
         )
         if asked.plan is not None:
             self._mending.note_answer(asked.plan, self._plans.get(asked.method.name), tally)
-        self._note_doubts(asked.method, tally)
+        told = tally.heard | tally.impossible
+        new = told if named is None else self._doubts.new_in(named.id, told)
+        self._note_doubts(asked.method, heard=tally.heard & new, impossible=tally.impossible & new)
         if self.log is not None and tally.heard:
             totals = tally.totals(self.settings.protection)
             tally.entry = await self.log.answered(asked.query, tally, totals)
@@ -241,13 +243,13 @@ class LiveProvider:
             await self.log.failed(tally.rounds)
         return tally
 
-    def _note_doubts(self, method: Method, tally: Tally) -> None:
+    def _note_doubts(self, method: Method, *, heard: set[str], impossible: set[str]) -> None:
         """Name who was in groups with impossible sums; such groups are drawn anew, and some are asked alone."""
-        alone = self._doubts.note(impossible=tally.impossible, possible=tally.heard)
+        alone = self._doubts.note(impossible=impossible, possible=heard)
         self._lapses.note_failed(alone)
-        if tally.impossible:
+        if impossible:
             self._drawn_anew.add(method.name)
-        for name in sorted(tally.impossible):
+        for name in sorted(impossible):
             log.warning("the sums of an owner, or of its group, are impossible", extra={"owner": name})
 
     @property

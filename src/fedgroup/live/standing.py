@@ -61,6 +61,7 @@ class Begun:
     plan      who answers with whom
     left_out  who is not asked with its group
     fixed     the rosters that were told to answer
+    paid      whether any owner may have charged itself in it
     """
 
     round: bytes
@@ -68,12 +69,13 @@ class Begun:
     plan: LivePlan | None
     left_out: frozenset[str] = frozenset()
     fixed: Mapping[str, list[int]] | None = None
+    paid: bool = False
 
     def facts(self) -> dict[str, Any]:
         """Return it as JSON values."""
         plan = None if self.plan is None else asdict(self.plan)
         told = {"round": self.round.hex(), "method": self.method, "left_out": sorted(self.left_out)}
-        return told | {"plan": plan, "fixed": dict(self.fixed or {})}
+        return told | {"plan": plan, "fixed": dict(self.fixed or {}), "paid": self.paid}
 
     @classmethod
     def in_told(cls, told: Mapping[str, Any]) -> Begun | None:
@@ -85,11 +87,5 @@ class Begun:
         """Return it from JSON values."""
         plan = None if facts["plan"] is None else LivePlan.of(facts["plan"])
         fixed = {name: list(roster) for name, roster in facts["fixed"].items()}
-        return cls(bytes.fromhex(facts["round"]), facts["method"], plan, frozenset(facts["left_out"]), fixed)
-
-    def nobody_paid(self, present: frozenset[str]) -> bool:
-        """Tell whether no owner can have charged itself: all are in masked groups, none of which was told to answer."""
-        plan = self.plan
-        if plan is None or self.fixed or any(group.mode != "masked" for group in plan.groups):
-            return False
-        return not plan.alone(plan.meant_for | present, self.left_out)
+        paid = facts.get("paid", True)  # an earlier version did not tell
+        return cls(bytes.fromhex(facts["round"]), facts["method"], plan, frozenset(facts["left_out"]), fixed, paid)

@@ -46,16 +46,16 @@ class Unfit:
 class Tally:
     """What was heard: sums of noisy values in whole units, the words of masked groups, and who was in.
 
-    `left_out` are not asked with their masked groups: who lapsed before, and `failed`, who lapsed in this question.
-    `led_nothing` are leaders of trusted groups that gave no answer. `modes` are those of the groups that were to give
-    their values, or whose leaders may have seen some. `paid` tells whether any owner may have charged itself: who
-    answers alone or writes to a leader does so before it replies, the others when they are told to give their values.
-    Who refuses for a reason that comes before its charge has not. `silent` were asked and said nothing in time. Only
-    who was `present` at the start is asked. `possible` tells whether honest members
-    could give some sums; `impossible` are who was in groups of which it does not hold. `sheet` is what the public log
-    tells of the sums: `logged` is where the last round stands there, `entry` the number of the answer. `recovered`
-    members fell silent after their rosters were fixed, and their groups gave their sums without them; `given_up` groups
-    could not. `told` are the leaves that the log tells of groups of this round, by their tags, where it was run before.
+    `left_out` are not asked with their groups: who lapsed before, and `failed`, who lapsed in this question.
+    `led_nothing` are leaders of trusted groups that gave no answer that counts. `modes` are those of the groups that
+    were to give their values, or whose leaders may have seen some. `paid` tells whether any owner may have charged
+    itself: who answers alone or writes to a leader does so before it replies, the others when they are told to give
+    their values. Who refuses for a reason that comes before its charge has not. `silent` were asked and said nothing in
+    time. Only who was `present` at the start is asked. `possible` tells whether honest members could give some sums;
+    `impossible` are who was in groups of which it does not hold. `sheet` is what the public log tells of the sums:
+    `logged` is where the last round stands there, `entry` the number of the answer. `recovered` members fell silent
+    after their rosters were fixed, and their groups gave their sums without them; `given_up` groups could not. `told` are the leaves
+    that the log tells of groups of this round, by their tags, where it was run before.
     """
 
     query: RangeQuery
@@ -246,6 +246,7 @@ class SecondStep:
             return Unfit()
         heard = {group.members[p] for p in reply.heard}
         if not self._tally.admits(np.array(reply.sums, dtype=np.int64), heard, group=group.name):
+            self._tally.impossible.add(group.members[0])  # whoever it says was heard
             return Unfit()
         self._tally.add(reply.sums, heard=heard, group=group.name)
         return Counted()

@@ -4,7 +4,8 @@ Requires:  the key of the provider's verified certificate.
 Guarantee: a question is answered only if its entry, this very round and question, stands in a log whose head the
            provider signed, and which goes on from the last head that this owner knew. Heads are on disk, in the
            owner's ledger, before anything that was charged leaves. Two logs that the provider signed are kept as
-           proof. An owner that saw a log answers no question without one.
+           proof. An owner that saw a log answers no question without one; a noisy vector that it made, for an entry
+           that stands there, it sends again however far the log went on: the same bytes, uncharged.
 Not covered: the first head that an owner sees is believed; owners that never speak to each other, nor to who reads the
              log, may be shown different ones from their first on. `fedgroup verify` compares.
 Proof:     docs/guarantees.md#a-log-that-anybody-can-check

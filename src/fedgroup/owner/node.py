@@ -232,12 +232,13 @@ class OwnerNode:
         raise ProtocolViolation("an owner does not understand this")
 
     def _unwilling(self, message: ToOwner) -> str | None:
-        """Return the reason to refuse whatever this message asks."""
+        """Return the reason to refuse whatever this message asks; a vector that was made is sent again, log or not."""
         if self.policy.paused and not isinstance(message, Leave):
             return "paused"
         if not self.agrees(message):
             return "federation"
-        return "log" if isinstance(message, (Ask, Describe)) and not self.heads.admits(message) else None
+        unlogged = isinstance(message, (Ask, Describe)) and not self.heads.admits(message)
+        return "log" if unlogged and not (isinstance(message, Describe) and self._kept(message.round)) else None
 
     # --- groups -------------------------------------------------------------------------------------------------------
 
@@ -259,8 +260,7 @@ class OwnerNode:
     # --- setup --------------------------------------------------------------------------------------------------------
 
     def _described(self, asked: Describe) -> Letters:
-        kept = self._kept(asked.round)
-        if kept is not None:
+        if (kept := self._kept(asked.round)) is not None:
             return [(PROVIDER, kept)]
         reason = self.policy.against_vector(asked, self._map)
         if reason is not None:

@@ -241,7 +241,7 @@ class StandingMaps:
             require_noise(query, self._provider.settings, masked=not method.alone)
         else:
             query, method = next_of(going), METHODS[going.method]
-        if begun is not None and begun.nobody_paid(frozenset(self._provider.desk.present)):
+        if begun is not None and not begun.paid:
             begun = None  # its groups may be forgotten by now; another round of others is begun instead
         async with AsyncExitStack() as held:
             held_plan = None if begun is None else begun.plan
@@ -293,22 +293,19 @@ class StandingMaps:
         """Return what owners said in a round; None if no owner can answer it, and the window has failed."""
         name = standing.windows.name
 
-        async def keep(fixed: Mapping[str, list[int]]) -> None:
-            told = replace(begun, fixed=fixed).facts()
+        async def keep(fixed: Mapping[str, list[int]], paid: bool) -> None:
+            told = replace(begun, fixed=fixed, paid=paid).facts()
             await asyncio.to_thread(self.book.keep, name, begin, question, {**told, **progress})
 
-        named = NamedRound(begun.round, begun.left_out, dict(begun.fixed or {}), keep)
+        named = NamedRound(begun.round, begun.left_out, dict(begun.fixed or {}), keep, begun.paid)
         try:
             return await self._tallied(live, named, standing.user, quorum)
         except TooFewHeard as error:
             late = standing.windows.oldest(begin, self._now()) > begin
             if not late and (INCOMPLETE in error.refused or not error.refused):
                 raise  # it is asked for again: whoever paid says the same once more
-            if error.charged or answered(progress):
-                await asyncio.to_thread(self._state.finish, question, None)
-            else:
-                await asyncio.to_thread(self._state.give_back, question)
-            await asyncio.to_thread(self.book.fail, name, begin, question, str(error))
+            charged = named.paid or answered(progress)
+            await asyncio.to_thread(self.book.fail, name, begin, question, str(error), charged=charged)
             return None
 
     async def _publish(self, standing: StandingMap, begin: int, question: Question, made: Released) -> None:
@@ -319,21 +316,27 @@ class StandingMaps:
     async def _tallied(
         self, live: LiveQuestion, named: NamedRound, user: str, quorum: Quorum
     ) -> tuple[Tally, Attendance]:
-        """Return what owners said; who is silent, or behind the time, is waited for a few times."""
-        by = user[:MOST_TEXT]
+        """Return what owners said when most were heard; who is silent, or behind the time, is waited for a few times.
+
+        Whoever was heard may be away when others are asked once more: it has paid, and counts.
+        """
+        by, fullest, heard = user[:MOST_TEXT], None, 0
         for attempt in range(ATTEMPTS):
-            named.waiting = attempt + 1 < ATTEMPTS
+            named.waiting, paid = attempt + 1 < ATTEMPTS, named.paid
             try:
-                tally, attendance = await live.tallied(by=by, quorum=quorum, may_rerun=lambda: False, named=named)
-                if attempt + 1 == ATTEMPTS or not _may_be_more(tally):
-                    return tally, attendance
+                found = await live.tallied(by=by, quorum=quorum, may_rerun=lambda: False, named=named)
+                if len(found[0].heard) >= heard:
+                    fullest, heard = found, len(found[0].heard)
+                done = not _may_be_more(found[0])
             except (TooFewHeard, TooFewHere) as error:
                 refused = error.refused if isinstance(error, TooFewHeard) else {}
-                lasting = INCOMPLETE not in refused and sum(refused.values()) >= max(
-                    1, len(self._provider.desk.present)
-                )
-                if attempt + 1 == ATTEMPTS or lasting:
+                if isinstance(error, TooFewHeard) and not error.charged:
+                    await named.note_paid(paid)  # as before: nobody paid in this attempt
+                done = INCOMPLETE not in refused and sum(refused.values()) >= max(1, len(self._provider.desk.present))
+                if fullest is None and (done or attempt + 1 == ATTEMPTS):
                     raise
+            if fullest is not None and (done or attempt + 1 == ATTEMPTS):
+                return fullest
             await self._sleep(AGAIN_S)
         raise AssertionError("the last attempt returns or raises")
 

@@ -305,13 +305,14 @@ class OwnerLedger(SQLiteLedger):
     def _mark_is_due(self) -> bool:
         return self._tell is not None and (self._charges.is_due or self._sessions.is_due)
 
-    def give_up_epoch(self, known: Mark | None, *, cap: Epsilon, why: str) -> None:
+    def give_up_epoch(self, known: Mark | None, *, cap: Epsilon, window_cap: Epsilon | None = None, why: str) -> None:
         """Count whatever was left of this epoch as spent: charges of this ledger are lost, and nobody knows which.
 
         All charges of the epoch, those here among them, are at most the cap, the highest that is told of; if `known`
-        is another ledger's mark, those here come on top. A later epoch that it tells of is begun and counted. Nothing
-        is compared any more in it, and the ledger has another name from then on: should the newer one be found again,
-        it lacks what follows here.
+        is another ledger's mark, those here come on top. So it is in every window of time, by the higher of this
+        ledger's cap and `window_cap`. A later epoch that the mark tells of is begun and counted. Nothing is compared
+        any more in it, and the ledger has another name from then on: should the newer one be found again, it lacks what
+        follows here.
         """
         with self._transaction() as connection:
             epoch = max(self.epoch, 0 if known is None else known.epoch)
@@ -321,7 +322,7 @@ class OwnerLedger(SQLiteLedger):
             most = standing.accounting.units_within(max(each for each in caps if each is not None))
             foreign = known is not None and known.ledger != self.mark().ledger
             left = most if foreign else max(0, most - standing.spending.units)
-            self._count_lost(connection, epoch, left, why)
+            self._count_lost(connection, epoch, left, why, window_cap=window_cap)
             connection.execute("INSERT OR REPLACE INTO frozen VALUES (?, 'nothing', x'')", (epoch,))
             connection.execute("UPDATE ledger_name SET name = ?", (_new_name(),))
 

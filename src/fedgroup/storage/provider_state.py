@@ -157,22 +157,17 @@ class ProviderState:
     def finish(self, question: Question, answer: Mapping[str, Any] | None) -> None:
         """Keep a question's answer (None: it failed); its charge stays either way: owners paid."""
         with self._transaction() as connection:
-            connection.execute(
-                "UPDATE questions SET state = ?, answer = ? WHERE id = ?",
-                ("failed" if answer is None else "answered", json.dumps(answer), question.id),
-            )
-            ended = _WITHDRAWN if answer is None else _PUBLISHED
-            connection.execute(ended, (question.id,))
+            if answer is None:
+                end_failed(connection, question)
+            else:
+                kept = "UPDATE questions SET state = 'answered', answer = ? WHERE id = ?"
+                connection.execute(kept, (json.dumps(answer), question.id))
+                connection.execute(_PUBLISHED, (question.id,))
 
     def give_back(self, question: Question) -> None:
         """Keep that a question failed, and return its whole charge: no owner paid. What has ended stays as it is."""
         with self._transaction() as connection:
-            open_one = "FROM questions WHERE id = ? AND state = 'asked'"
-            found = connection.execute(f"SELECT user, nano {open_one}", (question.id,)).fetchone()
-            if found is not None:
-                connection.execute("UPDATE users SET spent = spent - ? WHERE name = ?", (found[1], found[0]))
-                connection.execute("UPDATE questions SET state = 'failed', nano = 0 WHERE id = ?", (question.id,))
-                connection.execute(_WITHDRAWN, (question.id,))
+            end_for_nothing(connection, question)
 
     def known(self, user: str, key: str) -> Question | None:
         """Return the question that a user asked with an idempotency key."""
@@ -357,6 +352,22 @@ _PUBLISHED = "UPDATE publications SET progress = NULL WHERE question = ?"
 _WITHDRAWN = "DELETE FROM publications WHERE question = ?"
 _MAP = '{"map":%'
 """What the request of a map begins with."""
+
+
+def end_failed(connection: sqlite3.Connection, question: Question) -> None:
+    """Keep, in a transaction, that a question failed; its charge stays: owners paid."""
+    connection.execute("UPDATE questions SET state = 'failed', answer = 'null' WHERE id = ?", (question.id,))
+    connection.execute(_WITHDRAWN, (question.id,))
+
+
+def end_for_nothing(connection: sqlite3.Connection, question: Question) -> None:
+    """Keep, in a transaction, that a question failed, and return its whole charge; what has ended stays as it is."""
+    open_one = "FROM questions WHERE id = ? AND state = 'asked'"
+    found = connection.execute(f"SELECT user, nano {open_one}", (question.id,)).fetchone()
+    if found is not None:
+        connection.execute("UPDATE users SET spent = spent - ? WHERE name = ?", (found[1], found[0]))
+        connection.execute("UPDATE questions SET state = 'failed', nano = 0 WHERE id = ?", (question.id,))
+        connection.execute(_WITHDRAWN, (question.id,))
 
 
 def _user(row: tuple[Any, ...]) -> User:

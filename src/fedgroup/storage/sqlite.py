@@ -334,8 +334,10 @@ class SQLiteLedger(SQLiteFile):
             (self.now(), self.epoch, text),
         )
 
-    def _count_lost(self, connection: sqlite3.Connection, epoch: int, units: int, why: str) -> None:
-        """Count an amount that no question is known for as spent by all."""
+    def _count_lost(
+        self, connection: sqlite3.Connection, epoch: int, units: int, why: str, *, window_cap: Epsilon | None
+    ) -> None:
+        """Count an amount that no question is known for as spent by all, and the highest cap in every window."""
         if self.accounting == PURE:
             connection.execute(_NEW_ENTRY, (self.now(), epoch, "lost", why, None, units, None, None))
         else:
@@ -344,7 +346,7 @@ class SQLiteLedger(SQLiteFile):
         budget = window_tables.stated_budget(connection)
         if budget is not None:
             # one window's worth of the whole cap in each: whatever is met, nothing is left of it
-            whole = self.accounting.units_within(budget.cap)
+            whole = self.accounting.units_within(max(budget.cap, window_cap or budget.cap))
             window_tables.count_in_every_window(connection, epoch, whole)
 
     def _fact(self, name: str) -> int | None:

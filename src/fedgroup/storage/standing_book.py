@@ -1,7 +1,8 @@
 """Which windows of standing maps were begun, published, failed or left out, in the provider's file.
 
-Guarantee: a window is on disk before anybody is asked for it, and published in the transaction that keeps its map. One
-           that was begun and not ended is found again by the next process.
+Guarantee: a window is on disk before anybody is asked for it, and published in the transaction that keeps its map,
+           or failed in the one that ends its question. One that was begun and not ended is found again by the next
+           process.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fedgroup.errors import InvalidInput
-from fedgroup.storage.provider_state import ProviderState, Question
+from fedgroup.storage.provider_state import ProviderState, Question, end_failed, end_for_nothing
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS standing (name TEXT PRIMARY KEY, first INTEGER NOT NULL, said TEXT NOT NULL)"
@@ -94,10 +95,11 @@ class StandingBook:
             row = (name, begin, begin, "published", question.id, "{}")
             connection.execute("INSERT OR REPLACE INTO standing_windows VALUES (?, ?, ?, ?, ?, ?)", row)
 
-    def fail(self, name: str, begin: int, question: Question, why: str) -> None:
-        """Keep that a window has no map and will have none."""
+    def fail(self, name: str, begin: int, question: Question, why: str, *, charged: bool) -> None:
+        """Keep that a window has no map and will have none; its charge is returned unless owners may have paid."""
         row = (name, begin, begin, "failed", question.id, json.dumps({"why": why}))
         with self._state.transaction() as connection:
+            end_failed(connection, question) if charged else end_for_nothing(connection, question)
             connection.execute("INSERT OR REPLACE INTO standing_windows VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def leave_out(self, name: str, begin: int, last: int) -> None:
