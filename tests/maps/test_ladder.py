@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,6 +69,10 @@ def test_a_long_time_is_read_from_the_longest_maps_that_make_it_up(ladder: tuple
     assert any("3 maps" in note for note in whole.notes)
     with pytest.raises(InvalidQuery, match="do not make up"):
         maps.count(CORNER, since=DAY.format(3), until=DAY.format(9))
+    first, *others = (replace(each, private=True) for each in maps.maps)
+    asked = {"since": DAY.format(2), "until": DAY.format(11)}
+    assert Ladder((first, *others)).count(CORNER, **asked).private
+    assert not Ladder((first, maps.maps[1], others[1])).count(CORNER, **asked).private
     with pytest.raises(InvalidQuery, match="one kind"):
         Ladder(())
     with pytest.raises(InvalidQuery, match="since before until"):

@@ -14,8 +14,11 @@ from page_steps import box_of, violations
 from playwright.sync_api import expect
 
 from fedgroup.epsilon import Epsilon
+from fedgroup.live.config import OwnerConfig, read_config
 from fedgroup.live.trial import make_trial
 from fedgroup.privacy.budget import Charge
+from fedgroup.privacy.windows import Span, WindowBudget
+from fedgroup.service.pages.owner import OwnerControl
 from fedgroup.storage.owner_ledger import OwnerLedger
 
 PHONE = {"width": 390, "height": 844}
@@ -139,3 +142,19 @@ def test_nobody_else_sees_it(owner, opened):
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert")).to_contain_text("unknown")
     expect(page.get_by_role("alert")).to_contain_text("start the owner again")
+
+
+def test_an_owner_is_told_what_windows_of_time_have_left(tmp_path):
+    file = make_trial(tmp_path / "trial", owners=2, seed=1).owners[0]
+    config = read_config(file, OwnerConfig)
+    control = OwnerControl(file, config, broker_port=None)
+    with closing(OwnerLedger(config.ledger.file, holder=file.parent.name)) as ledger:
+        assert control.in_windows() is None
+        ledger.set_window_budget(WindowBudget.said("day", 1))
+        assert control.in_windows() == "1 in any window of 1d: epsilon 1 is left"
+        day = Span(1_772_409_600_000_000, 1_772_496_000_000_000)
+        ledger.charge([Charge(Epsilon.of(0.25), "query", QUESTION, span=day)])
+        assert control.in_windows() == (
+            "1 in any window of 1d: epsilon 1 is left, but 0.75 from 2026-03-02T00:00:00+00:00 until "
+            "2026-03-03T00:00:00+00:00, of which most was asked"
+        )

@@ -225,6 +225,9 @@ class Ladder:
             noise=found.noise * step,
             uneven=found.uneven * step,
             epsilon=self._cost,
+            private=all(each.private for each in used),
+            heard=min(each.heard for each in used),
+            missing=max(each.missing for each in used),
             notes=(*template.notes, told),
         )
 
