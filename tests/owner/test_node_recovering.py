@@ -159,8 +159,9 @@ def test_nothing_is_told_for_sets_that_are_not_of_the_round(ten: list[Owner]) ->
     assert isinstance(ten[0].only(Unmask(ROUND, roster, bytes(160))), Unmasked)
 
 
-def test_an_owner_tells_nothing_for_fewer_members_than_its_policy_says(ten: list[Owner]) -> None:
+def test_an_owner_tells_nothing_without_itself_or_for_fewer_members_than_its_policy_says(ten: list[Owner]) -> None:
     this = asked(ten, list(range(10)), list(range(9)), COUNT)
+    assert ten[2].only(Unmask(ROUND, [p for p in range(10) if p != 2], bytes(180))) == Refused(ROUND, "protocol")
     ten[0].node.policy = replace(ten[0].node.policy, fewest_members=10)
     assert ten[0].only(Unmask(ROUND, this.heard, this.unmasking.sealed_for(0))) == Refused(ROUND, "members")
 
