@@ -13,10 +13,9 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.messages.asked import Ask, Go, Unmask
 from fedgroup.messages.said import Masked, Ready, Refused, Unmasked, Vouched
 from fedgroup.messages.wire_query import WireQuery
-from fedgroup.owner.groups import live_recovery, neighbours_in
 from fedgroup.owner.rounds import masked_context
 from fedgroup.questions.query import Measure, RangeQuery
-from fedgroup.secure.recovery import Unmasking
+from fedgroup.secure.recovery import Unmasking, live_recovery, neighbours_in
 from fedgroup.space import Box, Circle, Grid
 
 ROUND = b"m" * 16

@@ -19,13 +19,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.privacy.keystream import Keystream
+from fedgroup.secure.mask_graph import LIVE_FAILURE, mask_degree, mask_edges
 from fedgroup.secure.masking import Secrets, Words, pair_masks
 from fedgroup.secure.pair_keys import SECRET_BYTES
 from fedgroup.secure.sharing import LIMBS, SHARE_BYTES, key_of, polynomials, secret_of, shares_at
@@ -143,7 +144,7 @@ class Dealer:
     def __repr__(self) -> str:
         return f"Dealer({self._position}, <private>)"
 
-    def _secrets(self, round_id: bytes) -> _RoundSecrets:
+    def _known(self, round_id: bytes) -> _RoundSecrets:
         known = self._rounds.get(round_id)
         if known is None:
             context = _context("round keys", self._digest, round_id)
@@ -160,19 +161,19 @@ class Dealer:
 
     def dealt(self, round_id: bytes) -> bytes:
         """Return what this member deals in a round: `DEALT_BYTES` for each neighbour, in their order."""
-        secrets, neighbours = self._secrets(round_id), len(self.neighbours)
-        shares = shares_at(secrets.polynomials, self._points).astype("<u4").view(np.uint8)
-        pads = secrets.pads[np.arange(neighbours), self._is_higher, :, :SHARE_BYTES]
+        known, neighbours = self._known(round_id), len(self.neighbours)
+        shares = shares_at(known.polynomials, self._points).astype("<u4").view(np.uint8)
+        pads = known.pads[np.arange(neighbours), self._is_higher, :, :SHARE_BYTES]
         dealt = np.empty((neighbours, DEALT_BYTES), dtype=np.uint8)
         dealt[:, : 2 * SHARE_BYTES] = shares ^ pads.reshape(neighbours, -1)
-        dealt[:, 2 * SHARE_BYTES :] = secrets.keys ^ _box_pads(key_of(secrets.polynomials[0, LIMBS:]), neighbours)
+        dealt[:, 2 * SHARE_BYTES :] = known.keys ^ _box_pads(key_of(known.polynomials[0, LIMBS:]), neighbours)
         return dealt.tobytes()
 
     def masks(self, round_id: bytes, present: Collection[int]) -> OwnMasks:
         """Return how this member masks in a round with those neighbours that are present."""
-        secrets = self._secrets(round_id)
+        known = self._known(round_id)
         chosen = np.array([other in present for other in self.neighbours], dtype=np.bool_)
-        return OwnMasks(secrets.keys[chosen], _rows(key_of(secrets.polynomials[0, :LIMBS])))
+        return OwnMasks(known.keys[chosen], _rows(key_of(known.polynomials[0, :LIMBS])))
 
     def told(self, round_id: bytes, roster: Collection[int], survivors: Collection[int], sealed: bytes) -> bytes:
         """Return the shares that this member tells: those sealed for it, of neighbours in the roster, and its own.
@@ -184,11 +185,11 @@ class Dealer:
         chosen = [at for at, other in enumerate(self.neighbours) if other in roster]
         if len(sealed) != SHARE_BYTES * len(chosen):
             raise ProtocolViolation("a member is given a sealed share of every neighbour in the roster")
-        secrets = self._secrets(round_id)
+        known = self._known(round_id)
         of_whom = [0 if self.neighbours[at] in survivors else 1 for at in chosen]
-        pads = secrets.pads[chosen, 1 - self._is_higher[chosen], of_whom, :SHARE_BYTES]
+        pads = known.pads[chosen, 1 - self._is_higher[chosen], of_whom, :SHARE_BYTES]
         opened = np.frombuffer(sealed, dtype=np.uint8).reshape(-1, SHARE_BYTES) ^ pads
-        own = shares_at(secrets.polynomials, np.array([self._position + 1]))[0, :LIMBS]
+        own = shares_at(known.polynomials, np.array([self._position + 1]))[0, :LIMBS]
         self._rounds.pop(round_id, None)
         return opened.tobytes() + own.astype("<u4").tobytes()
 
@@ -259,8 +260,8 @@ class Unmasking:
         found = {}
         for holders, dealers in alike.items():
             shares = np.stack([self._shares[holder][dealers].ravel() for holder in holders]).astype(np.int64)
-            secrets = secret_of([holder + 1 for holder in holders], shares).reshape(-1, LIMBS)
-            found |= {dealer: key_of(secret) for dealer, secret in zip(dealers, secrets, strict=True)}
+            secret = secret_of([holder + 1 for holder in holders], shares).reshape(-1, LIMBS)
+            found |= {dealer: key_of(limbs) for dealer, limbs in zip(dealers, secret, strict=True)}
         return found
 
     @cached_property
@@ -291,6 +292,24 @@ class Unmasking:
         if len(taken):
             total = total - _sum(pair_masks(taken, context, words=words, first=first))
         return total
+
+
+@lru_cache(maxsize=64)  # members in one process are told the same numbers
+def neighbours_in(terms: MaskedTerms, seed: bytes) -> tuple[tuple[int, ...], ...]:
+    """Return with whom each member of a live group masks, as follows from the numbers that all of them told."""
+    labels = np.zeros(terms.members, dtype=np.int32)
+    first, second = mask_edges(labels, seed=seed, bad_share=terms.bad_share, failure=LIVE_FAILURE)
+    found: list[list[int]] = [[] for _ in range(terms.members)]
+    for one, other in zip(first.tolist(), second.tolist(), strict=True):
+        found[one].append(other)
+        found[other].append(one)
+    return tuple(tuple(sorted(each)) for each in found)
+
+
+def live_recovery(terms: MaskedTerms) -> Recovery | None:
+    """Return how rounds of a live masked group on these terms withstand members that fall silent."""
+    degree = mask_degree(terms.members, bad_share=terms.bad_share, failure=LIVE_FAILURE)
+    return Recovery.of(terms, degree=degree)
 
 
 def survivors_stated(digest: bytes, round_id: bytes, *, roster: Iterable[int], survivors: Iterable[int]) -> bytes:
