@@ -103,8 +103,7 @@ def test_of_no_member_both_secrets_come_out_when_half_are_told_another_set() -> 
     with_it = group.unmasked(ROUND, roster, roster, telling=[0, 1, 2, 3, 4, 9])
     without = group.unmasked(ROUND, roster, roster[:9], telling=[0, 5, 6, 7, 8])  # 0 colludes, and tells both
     assert group.recovery.threshold(10) == 6
-    assert len(with_it._holders[9]) == 6
-    assert len(without._holders[9]) == 5
+    assert (with_it._held[9], without._held[9]) == (6, 5)
     assert not without.complete
 
 

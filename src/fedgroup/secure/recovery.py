@@ -211,53 +211,64 @@ class Unmasking:
     ) -> None:
         recovery.require_enough(roster, survivors)
         self._neighbours = neighbours
-        self._roster = sorted(roster)
+        self._roster = np.array(sorted(roster), dtype=np.intp)
         self._present = frozenset(roster)
         self.survivors = list(survivors)
         self._heard = frozenset(survivors)
         self._dealt = {p: np.frombuffer(dealt[p], dtype=np.uint8).reshape(-1, DEALT_BYTES) for p in roster}
-        self._needed = {p: recovery.threshold(len(neighbours[p]) + 1) for p in roster}
+        self._needed = np.array([recovery.threshold(len(each) + 1) for each in neighbours])
         self._shares: dict[int, npt.NDArray[np.uint32]] = {}  # by holder: of every member, or nothing in its place
-        self._holders: dict[int, list[int]] = {p: [] for p in roster}
-
-    def _dealers(self, holder: int) -> list[int]:
-        return [other for other in self._neighbours[holder] if other in self._present]
-
-    def sealed_for(self, holder: int) -> bytes:
-        """Return what neighbours dealt to a member: of survivors shares of the seed, of others of the box key."""
-        found = []
-        for dealer in self._dealers(holder):
-            start = 0 if dealer in self._heard else SHARE_BYTES
-            found.append(self._dealt[dealer][self._rows[dealer][holder], start : start + SHARE_BYTES].tobytes())
-        return b"".join(found)
+        self._held = np.zeros(len(neighbours), dtype=np.int64)  # how many members told a share of each one's secret
 
     @cached_property
-    def _rows(self) -> dict[int, dict[int, int]]:
-        return {dealer: {other: at for at, other in enumerate(self._neighbours[dealer])} for dealer in self._roster}
+    def _dealers(self) -> dict[int, npt.NDArray[np.intp]]:
+        """Whose shares each survivor holds: its neighbours' in the roster, in their order, and its own."""
+        present = self._present
+        return {
+            holder: np.array([*(p for p in self._neighbours[holder] if p in present), holder], dtype=np.intp)
+            for holder in self.survivors
+        }
+
+    @cached_property
+    def _sealed(self) -> Bytes:
+        """The sealed shares, by dealer and holder: of survivors' seeds, of others' box keys."""
+        found = np.zeros((len(self._neighbours), len(self._neighbours), SHARE_BYTES), dtype=np.uint8)
+        for dealer, dealt in self._dealt.items():
+            start = 0 if dealer in self._heard else SHARE_BYTES
+            found[dealer, list(self._neighbours[dealer])] = dealt[:, start : start + SHARE_BYTES]
+        return found
+
+    def sealed_for(self, holder: int) -> bytes:
+        """Return what neighbours dealt to a survivor: of survivors shares of the seed, of others of the box key."""
+        return self._sealed[self._dealers[holder][:-1], holder].tobytes()
 
     def take(self, holder: int, told: bytes) -> bool:
         """Take in what a survivor tells, once; tell whether it fits."""
-        dealers = [*self._dealers(holder), holder]
-        if holder not in self._heard or holder in self._shares or len(told) != SHARE_BYTES * len(dealers):
+        if holder not in self._heard or holder in self._shares:
             return False
-        self._shares[holder] = np.zeros((len(self._neighbours), LIMBS), dtype=np.uint32)
-        self._shares[holder][dealers] = np.frombuffer(told, dtype="<u4").reshape(-1, LIMBS)
-        for dealer in dealers:
-            self._holders[dealer].append(holder)
+        dealers = self._dealers[holder]
+        if len(told) != SHARE_BYTES * len(dealers):
+            return False
+        shares = self._shares[holder] = np.zeros((len(self._neighbours), LIMBS), dtype=np.uint32)
+        shares[dealers] = np.frombuffer(told, dtype="<u4").reshape(-1, LIMBS)
+        self._held[dealers] += 1
         return True
 
     @property
     def complete(self) -> bool:
         """Whether enough shares of everybody's secret are there."""
-        return all(len(holders) >= self._needed[dealer] for dealer, holders in self._holders.items())
+        return bool((self._held[self._roster] >= self._needed[self._roster]).all())
 
     @cached_property
     def _keys(self) -> dict[int, bytes]:
         """The seeds of survivors, and the box keys of others: those with shares of the same members together."""
         alike: dict[tuple[int, ...], list[int]] = {}
-        for dealer, holders in self._holders.items():
-            alike.setdefault(tuple(sorted(holders)[: self._needed[dealer]]), []).append(dealer)
-        found = {}
+        telling = sorted(self._shares)
+        for dealer in self._roster.tolist():
+            near = {dealer, *self._neighbours[dealer]}
+            held = [holder for holder in telling if holder in near]
+            alike.setdefault(tuple(held[: self._needed[dealer]]), []).append(dealer)
+        found: dict[int, bytes] = {}
         for holders, dealers in alike.items():
             shares = np.stack([self._shares[holder][dealers].ravel() for holder in holders]).astype(np.int64)
             secret = secret_of([holder + 1 for holder in holders], shares).reshape(-1, LIMBS)
