@@ -1,4 +1,4 @@
-"""500 owners in cohorts of 50, five of each killed after the roster was fixed: `make recovery`, half a minute."""
+"""500 owners in cohorts of 50, five of each killed after the roster was fixed: `make recovery`."""
 
 from __future__ import annotations
 

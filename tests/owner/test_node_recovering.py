@@ -13,10 +13,9 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.messages.asked import Ask, Go, Unmask
 from fedgroup.messages.said import Masked, Ready, Refused, Unmasked, Vouched
 from fedgroup.messages.wire_query import WireQuery
-from fedgroup.owner.groups import live_recovery, neighbours_in
 from fedgroup.owner.rounds import masked_context
 from fedgroup.questions.query import Measure, RangeQuery
-from fedgroup.secure.recovery import Unmasking
+from fedgroup.secure.recovery import Unmasking, live_recovery, neighbours_in
 from fedgroup.space import Box, Circle, Grid
 
 ROUND = b"m" * 16
@@ -159,8 +158,9 @@ def test_nothing_is_told_for_sets_that_are_not_of_the_round(ten: list[Owner]) ->
     assert isinstance(ten[0].only(Unmask(ROUND, roster, bytes(160))), Unmasked)
 
 
-def test_an_owner_tells_nothing_for_fewer_members_than_its_policy_says(ten: list[Owner]) -> None:
+def test_an_owner_tells_nothing_without_itself_or_for_fewer_members_than_its_policy_says(ten: list[Owner]) -> None:
     this = asked(ten, list(range(10)), list(range(9)), COUNT)
+    assert ten[2].only(Unmask(ROUND, [p for p in range(10) if p != 2], bytes(180))) == Refused(ROUND, "protocol")
     ten[0].node.policy = replace(ten[0].node.policy, fewest_members=10)
     assert ten[0].only(Unmask(ROUND, this.heard, this.unmasking.sealed_for(0))) == Refused(ROUND, "members")
 

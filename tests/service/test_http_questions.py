@@ -140,7 +140,7 @@ def test_a_second_round_is_charged_before_it_is_run(
     allowance: float, status: int, spent: float, service: Service, question: dict[str, Any]
 ) -> None:
     async def story() -> None:
-        async with service(4, allowance=allowance, dropouts=0.2) as here, here.client() as ann:
+        async with service(4, allowance=allowance, dropouts=0.2, recovery=False) as here, here.client() as ann:
             await ann.post("/v1/queries", json=question | {"method": "cohorts", "dry_run": True})
             falls_silent(here, "owner-3")
             reply = await ann.post("/v1/queries", json=question | {"method": "cohorts"})

@@ -11,8 +11,7 @@ from typing import Any
 
 from fedgroup.live.desk import Desk
 from fedgroup.messages.asked import Leave
-from fedgroup.owner.groups import live_recovery, neighbours_in
-from fedgroup.secure.recovery import Recovery
+from fedgroup.secure.recovery import Recovery, live_recovery, neighbours_in
 from fedgroup.secure.terms import MaskedTerms
 
 

@@ -18,30 +18,26 @@ import hashlib
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-
-import numpy as np
+from functools import cached_property
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.messages.asked import Offer
 from fedgroup.owner.node_parts import Certified
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.refusals import Unknown
-from fedgroup.secure.mask_graph import FAILURE, commitment, mask_degree, mask_edges, public_seed, require_opened
+from fedgroup.secure.mask_graph import LIVE_FAILURE, LIVE_OFFERS, commitment, mask_degree, public_seed, require_opened
 from fedgroup.secure.masking import Secrets
 from fedgroup.secure.member import Member, secrets_with
 from fedgroup.secure.pair_keys import OwnerKey
-from fedgroup.secure.recovery import Dealer, Recovery
+from fedgroup.secure.recovery import Dealer, Recovery, live_recovery, neighbours_in
 from fedgroup.secure.signatures import require_signed, statement
 from fedgroup.secure.terms import MaskedTerms
 
 MOST_GROUPS = 64
 """How many plans an owner keeps at once; the oldest is forgotten."""
 
-MOST_OFFERS = 1 << 12
+MOST_OFFERS = LIVE_OFFERS
 """How many groups with a random mask graph an owner joins in one epoch of its ledger."""
-
-_GRAPH_FAILURE = FAILURE / MOST_OFFERS
 
 MOST_REMEMBERED = 1_024
 """Masked values that are also kept in memory; the ledger keeps all of them."""
@@ -102,7 +98,7 @@ class Group:
     @property
     def degree(self) -> int:
         """With how many others each member masks; with all of them in a group of usual size."""
-        return mask_degree(len(self.members), bad_share=self.terms.bad_share, failure=_GRAPH_FAILURE)
+        return mask_degree(len(self.members), bad_share=self.terms.bad_share, failure=LIVE_FAILURE)
 
     @property
     def masks_all_pairs(self) -> bool:
@@ -215,24 +211,6 @@ class Group:
             roster = [member.exchange_key for member in self.members]
             self._pair_secrets = secrets_with(key, roster, self.neighbours)
         return self._pair_secrets
-
-
-@lru_cache(maxsize=64)  # members in one process are told the same numbers
-def neighbours_in(terms: MaskedTerms, seed: bytes) -> tuple[tuple[int, ...], ...]:
-    """Return with whom each member of a live group masks, as follows from the numbers that all of them told."""
-    labels = np.zeros(terms.members, dtype=np.int32)
-    first, second = mask_edges(labels, seed=seed, bad_share=terms.bad_share, failure=_GRAPH_FAILURE)
-    found: list[list[int]] = [[] for _ in range(terms.members)]
-    for one, other in zip(first.tolist(), second.tolist(), strict=True):
-        found[one].append(other)
-        found[other].append(one)
-    return tuple(tuple(sorted(each)) for each in found)
-
-
-def live_recovery(terms: MaskedTerms) -> Recovery | None:
-    """Return how rounds of a live masked group on these terms withstand members that fall silent."""
-    degree = mask_degree(terms.members, bad_share=terms.bad_share, failure=_GRAPH_FAILURE)
-    return Recovery.of(terms, degree=degree)
 
 
 def _is_full(known: Member) -> bool:

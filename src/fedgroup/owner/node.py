@@ -474,7 +474,7 @@ class OwnerNode:
 
         def make() -> Masked:
             exact = self._exact(this.query)
-            own = self._unmaskings.masks(round_id, this.group, positions) if this.ask.recovers else None
+            own = self._unmaskings.masks(this, positions, now=self._clock()) if this.ask.recovers else None
             return masked_reply(this, exact, member, positions, protection=self._protection, noise=self._noise, own=own)
 
         told = told_of_masked(this, len(positions), self._protection)

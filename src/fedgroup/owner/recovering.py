@@ -22,6 +22,7 @@ from fedgroup.messages.said import Unmasked, Vouched
 from fedgroup.owner.groups import Group
 from fedgroup.owner.node_parts import OwnIdentity, RoundLedger
 from fedgroup.owner.refusals import Unknown
+from fedgroup.owner.rounds import Round
 from fedgroup.secure.recovery import Dealer, OwnMasks, survivors_stated
 from fedgroup.secure.signatures import require_signed
 
@@ -31,11 +32,15 @@ MOST_ANSWERED = 256
 
 @dataclass(eq=False)
 class _Answered:
-    """A round that was answered with the members of a roster, and the survivors it was asked to unmask, if any."""
+    """A round that was answered with the members of a roster, and the survivors it was asked to unmask, if any.
+
+    Nobody waits for it after `until`.
+    """
 
     group: Group
-    roster: tuple[int, ...]
-    survivors: tuple[int, ...] | None = None
+    roster: Sequence[int]
+    until: float
+    survivors: Sequence[int] | None = None
 
 
 class Unmaskings:
@@ -50,22 +55,22 @@ class Unmaskings:
         """Return the shares of this owner's masks in a round, sealed for its neighbours."""
         return self._dealer(group).dealt(round_id)
 
-    def masks(self, round_id: bytes, group: Group, roster: Sequence[int]) -> OwnMasks:
+    def masks(self, this: Round, roster: Sequence[int], *, now: float) -> OwnMasks:
         """Return how this owner masks in a round with the members of a roster; it may be asked to unmask from now on.
 
-        Requires:  this is called once for a round.
+        Requires:  this is called once for a round; nobody changes the roster.
         """
-        self._answered[round_id] = _Answered(group, tuple(roster))
-        while len(self._answered) > MOST_ANSWERED:
+        self._answered[this.ask.round] = _Answered(this.group, roster, this.until)
+        while len(self._answered) > MOST_ANSWERED or next(iter(self._answered.values())).until < now:
             self._answered.popitem(last=False)
-        return self._dealer(group).masks(round_id, set(roster))
+        return self._dealer(this.group).masks(this.ask.round, set(roster))
 
     def told(self, asked: Unmask, *, fewest: int) -> Vouched | Unmasked:
         """Return this owner's shares for the survivors of a round, or its signature where members sign them first."""
         this = self._answered.get(asked.round)
         if this is None:
             raise Unknown("round")
-        group, survivors = this.group, tuple(asked.survivors)
+        group, survivors = this.group, asked.survivors
         dealer = self._dealer(group)
         if group.position not in survivors:
             raise ProtocolViolation("an owner that was not heard tells nothing")
@@ -81,14 +86,14 @@ class Unmaskings:
             _require_vouched(group, asked, stated, survivors, least=dealer.recovery.signers)
         return Unmasked(asked.round, dealer.told(asked.round, set(this.roster), set(survivors), asked.sealed))
 
-    def _fix(self, round_id: bytes, this: _Answered, survivors: tuple[int, ...]) -> None:
+    def _fix(self, round_id: bytes, this: _Answered, survivors: Sequence[int]) -> None:
         """Refuse every set of survivors but the first of a round; one that leaves somebody out is kept on disk."""
         known = this.survivors
         if known is None and len(survivors) < len(this.roster):
             packed = struct.pack(f"!{len(survivors)}H", *survivors)
             kept = self._ledger.keep_survivors(round_id, packed)
-            known = struct.unpack(f"!{len(kept) // 2}H", kept)
-        this.survivors = survivors if known is None else known
+            known = list(struct.unpack(f"!{len(kept) // 2}H", kept))
+        this.survivors = this.roster if known is None else known
         if this.survivors != survivors:
             raise ProtocolViolation("the survivors of a round cannot change")
 

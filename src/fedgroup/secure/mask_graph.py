@@ -60,6 +60,11 @@ ALL_PAIRS = 64
 FAILURE = 2.0**-40
 """The chance, at most, that a larger group's graph does not hold what is promised."""
 
+LIVE_OFFERS = 1 << 12
+"""How many groups with a random graph a live owner joins in one epoch of its ledger."""
+LIVE_FAILURE = FAILURE / LIVE_OFFERS
+"""Of one of them, so that all together fail as rarely as promised: offering groups until one pleases gains nothing."""
+
 LEAST_NONCE_BYTES = 16
 """Shorter nonces could be guessed from their commitments."""
 

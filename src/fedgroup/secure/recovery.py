@@ -19,13 +19,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.privacy.keystream import Keystream
+from fedgroup.secure.mask_graph import LIVE_FAILURE, mask_degree, mask_edges
 from fedgroup.secure.masking import Secrets, Words, pair_masks
 from fedgroup.secure.pair_keys import SECRET_BYTES
 from fedgroup.secure.sharing import LIMBS, SHARE_BYTES, key_of, polynomials, secret_of, shares_at
@@ -143,7 +144,7 @@ class Dealer:
     def __repr__(self) -> str:
         return f"Dealer({self._position}, <private>)"
 
-    def _secrets(self, round_id: bytes) -> _RoundSecrets:
+    def _known(self, round_id: bytes) -> _RoundSecrets:
         known = self._rounds.get(round_id)
         if known is None:
             context = _context("round keys", self._digest, round_id)
@@ -160,19 +161,19 @@ class Dealer:
 
     def dealt(self, round_id: bytes) -> bytes:
         """Return what this member deals in a round: `DEALT_BYTES` for each neighbour, in their order."""
-        secrets, neighbours = self._secrets(round_id), len(self.neighbours)
-        shares = shares_at(secrets.polynomials, self._points).astype("<u4").view(np.uint8)
-        pads = secrets.pads[np.arange(neighbours), self._is_higher, :, :SHARE_BYTES]
+        known, neighbours = self._known(round_id), len(self.neighbours)
+        shares = shares_at(known.polynomials, self._points).astype("<u4").view(np.uint8)
+        pads = known.pads[np.arange(neighbours), self._is_higher, :, :SHARE_BYTES]
         dealt = np.empty((neighbours, DEALT_BYTES), dtype=np.uint8)
         dealt[:, : 2 * SHARE_BYTES] = shares ^ pads.reshape(neighbours, -1)
-        dealt[:, 2 * SHARE_BYTES :] = secrets.keys ^ _box_pads(key_of(secrets.polynomials[0, LIMBS:]), neighbours)
+        dealt[:, 2 * SHARE_BYTES :] = known.keys ^ _box_pads(key_of(known.polynomials[0, LIMBS:]), neighbours)
         return dealt.tobytes()
 
     def masks(self, round_id: bytes, present: Collection[int]) -> OwnMasks:
         """Return how this member masks in a round with those neighbours that are present."""
-        secrets = self._secrets(round_id)
+        known = self._known(round_id)
         chosen = np.array([other in present for other in self.neighbours], dtype=np.bool_)
-        return OwnMasks(secrets.keys[chosen], _rows(key_of(secrets.polynomials[0, :LIMBS])))
+        return OwnMasks(known.keys[chosen], _rows(key_of(known.polynomials[0, :LIMBS])))
 
     def told(self, round_id: bytes, roster: Collection[int], survivors: Collection[int], sealed: bytes) -> bytes:
         """Return the shares that this member tells: those sealed for it, of neighbours in the roster, and its own.
@@ -184,11 +185,11 @@ class Dealer:
         chosen = [at for at, other in enumerate(self.neighbours) if other in roster]
         if len(sealed) != SHARE_BYTES * len(chosen):
             raise ProtocolViolation("a member is given a sealed share of every neighbour in the roster")
-        secrets = self._secrets(round_id)
+        known = self._known(round_id)
         of_whom = [0 if self.neighbours[at] in survivors else 1 for at in chosen]
-        pads = secrets.pads[chosen, 1 - self._is_higher[chosen], of_whom, :SHARE_BYTES]
+        pads = known.pads[chosen, 1 - self._is_higher[chosen], of_whom, :SHARE_BYTES]
         opened = np.frombuffer(sealed, dtype=np.uint8).reshape(-1, SHARE_BYTES) ^ pads
-        own = shares_at(secrets.polynomials, np.array([self._position + 1]))[0, :LIMBS]
+        own = shares_at(known.polynomials, np.array([self._position + 1]))[0, :LIMBS]
         self._rounds.pop(round_id, None)
         return opened.tobytes() + own.astype("<u4").tobytes()
 
@@ -210,57 +211,68 @@ class Unmasking:
     ) -> None:
         recovery.require_enough(roster, survivors)
         self._neighbours = neighbours
-        self._roster = sorted(roster)
+        self._roster = np.array(sorted(roster), dtype=np.intp)
         self._present = frozenset(roster)
         self.survivors = list(survivors)
         self._heard = frozenset(survivors)
         self._dealt = {p: np.frombuffer(dealt[p], dtype=np.uint8).reshape(-1, DEALT_BYTES) for p in roster}
-        self._needed = {p: recovery.threshold(len(neighbours[p]) + 1) for p in roster}
+        self._needed = np.array([recovery.threshold(len(each) + 1) for each in neighbours])
         self._shares: dict[int, npt.NDArray[np.uint32]] = {}  # by holder: of every member, or nothing in its place
-        self._holders: dict[int, list[int]] = {p: [] for p in roster}
-
-    def _dealers(self, holder: int) -> list[int]:
-        return [other for other in self._neighbours[holder] if other in self._present]
-
-    def sealed_for(self, holder: int) -> bytes:
-        """Return what neighbours dealt to a member: of survivors shares of the seed, of others of the box key."""
-        found = []
-        for dealer in self._dealers(holder):
-            start = 0 if dealer in self._heard else SHARE_BYTES
-            found.append(self._dealt[dealer][self._rows[dealer][holder], start : start + SHARE_BYTES].tobytes())
-        return b"".join(found)
+        self._held = np.zeros(len(neighbours), dtype=np.int64)  # how many members told a share of each one's secret
 
     @cached_property
-    def _rows(self) -> dict[int, dict[int, int]]:
-        return {dealer: {other: at for at, other in enumerate(self._neighbours[dealer])} for dealer in self._roster}
+    def _dealers(self) -> dict[int, npt.NDArray[np.intp]]:
+        """Whose shares each survivor holds: its neighbours' in the roster, in their order, and its own."""
+        present = self._present
+        return {
+            holder: np.array([*(p for p in self._neighbours[holder] if p in present), holder], dtype=np.intp)
+            for holder in self.survivors
+        }
+
+    @cached_property
+    def _sealed(self) -> Bytes:
+        """The sealed shares, by dealer and holder: of survivors' seeds, of others' box keys."""
+        found = np.zeros((len(self._neighbours), len(self._neighbours), SHARE_BYTES), dtype=np.uint8)
+        for dealer, dealt in self._dealt.items():
+            start = 0 if dealer in self._heard else SHARE_BYTES
+            found[dealer, list(self._neighbours[dealer])] = dealt[:, start : start + SHARE_BYTES]
+        return found
+
+    def sealed_for(self, holder: int) -> bytes:
+        """Return what neighbours dealt to a survivor: of survivors shares of the seed, of others of the box key."""
+        return self._sealed[self._dealers[holder][:-1], holder].tobytes()
 
     def take(self, holder: int, told: bytes) -> bool:
         """Take in what a survivor tells, once; tell whether it fits."""
-        dealers = [*self._dealers(holder), holder]
-        if holder not in self._heard or holder in self._shares or len(told) != SHARE_BYTES * len(dealers):
+        if holder not in self._heard or holder in self._shares:
             return False
-        self._shares[holder] = np.zeros((len(self._neighbours), LIMBS), dtype=np.uint32)
-        self._shares[holder][dealers] = np.frombuffer(told, dtype="<u4").reshape(-1, LIMBS)
-        for dealer in dealers:
-            self._holders[dealer].append(holder)
+        dealers = self._dealers[holder]
+        if len(told) != SHARE_BYTES * len(dealers):
+            return False
+        shares = self._shares[holder] = np.zeros((len(self._neighbours), LIMBS), dtype=np.uint32)
+        shares[dealers] = np.frombuffer(told, dtype="<u4").reshape(-1, LIMBS)
+        self._held[dealers] += 1
         return True
 
     @property
     def complete(self) -> bool:
         """Whether enough shares of everybody's secret are there."""
-        return all(len(holders) >= self._needed[dealer] for dealer, holders in self._holders.items())
+        return bool((self._held[self._roster] >= self._needed[self._roster]).all())
 
     @cached_property
     def _keys(self) -> dict[int, bytes]:
         """The seeds of survivors, and the box keys of others: those with shares of the same members together."""
         alike: dict[tuple[int, ...], list[int]] = {}
-        for dealer, holders in self._holders.items():
-            alike.setdefault(tuple(sorted(holders)[: self._needed[dealer]]), []).append(dealer)
-        found = {}
+        telling = sorted(self._shares)
+        for dealer in self._roster.tolist():
+            near = {dealer, *self._neighbours[dealer]}
+            held = [holder for holder in telling if holder in near]
+            alike.setdefault(tuple(held[: self._needed[dealer]]), []).append(dealer)
+        found: dict[int, bytes] = {}
         for holders, dealers in alike.items():
             shares = np.stack([self._shares[holder][dealers].ravel() for holder in holders]).astype(np.int64)
-            secrets = secret_of([holder + 1 for holder in holders], shares).reshape(-1, LIMBS)
-            found |= {dealer: key_of(secret) for dealer, secret in zip(dealers, secrets, strict=True)}
+            secret = secret_of([holder + 1 for holder in holders], shares).reshape(-1, LIMBS)
+            found |= {dealer: key_of(limbs) for dealer, limbs in zip(dealers, secret, strict=True)}
         return found
 
     @cached_property
@@ -291,6 +303,24 @@ class Unmasking:
         if len(taken):
             total = total - _sum(pair_masks(taken, context, words=words, first=first))
         return total
+
+
+@lru_cache(maxsize=64)  # members in one process are told the same numbers
+def neighbours_in(terms: MaskedTerms, seed: bytes) -> tuple[tuple[int, ...], ...]:
+    """Return with whom each member of a live group masks, as follows from the numbers that all of them told."""
+    labels = np.zeros(terms.members, dtype=np.int32)
+    first, second = mask_edges(labels, seed=seed, bad_share=terms.bad_share, failure=LIVE_FAILURE)
+    found: list[list[int]] = [[] for _ in range(terms.members)]
+    for one, other in zip(first.tolist(), second.tolist(), strict=True):
+        found[one].append(other)
+        found[other].append(one)
+    return tuple(tuple(sorted(each)) for each in found)
+
+
+def live_recovery(terms: MaskedTerms) -> Recovery | None:
+    """Return how rounds of a live masked group on these terms withstand members that fall silent."""
+    degree = mask_degree(terms.members, bad_share=terms.bad_share, failure=LIVE_FAILURE)
+    return Recovery.of(terms, degree=degree)
 
 
 def survivors_stated(digest: bytes, round_id: bytes, *, roster: Iterable[int], survivors: Iterable[int]) -> bytes:
