@@ -54,8 +54,8 @@ class Tally:
     time. Only who was `present` at the start is asked. `possible` tells whether honest members could give some sums;
     `impossible` are who was in groups of which it does not hold. `sheet` is what the public log tells of the sums:
     `logged` is where the last round stands there, `entry` the number of the answer. `recovered` members fell silent
-    after their rosters were fixed, and their groups gave their sums without them; `given_up` groups could not. `told` are the leaves
-    that the log tells of groups of this round, by their tags, where it was run before.
+    after their rosters were fixed, and their groups gave their sums without them; `given_up` groups could not. `told`
+    are the leaves that the log tells of groups of this round, by their tags, where it was run before.
     """
 
     query: RangeQuery
