@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -141,8 +141,11 @@ class Group:
         self.commitments = list(commitments)
         return self.number
 
-    def seal(self, numbers: Sequence[bytes], signatures: Sequence[bytes]) -> None:
-        """Check all numbers against their commitments and make the mask graph of them."""
+    def seal(self, numbers: Sequence[bytes], signatures: Sequence[bytes], *, key: OwnerKey | None = None) -> None:
+        """Check all numbers against their commitments and make the mask graph of them.
+
+        With a `key`, the owner agrees on secrets with its neighbours now, so that no question waits for that.
+        """
         if not self.commitments:
             raise ProtocolViolation("numbers are told after the commitments")
         require_opened(self.commitments, numbers)
@@ -152,6 +155,8 @@ class Group:
         first, second = mask_edges(labels, seed=seed, bad_share=self.terms.bad_share, failure=_GRAPH_FAILURE)
         mine = [*second[first == self.position].tolist(), *first[second == self.position].tolist()]
         self.neighbours, self.seed = sorted(mine), seed
+        if key is not None and self.mode == "masked":
+            self.masked_with(key, range(len(self.members)))
 
     def masked_with(self, key: OwnerKey, positions: Sequence[int]) -> Member:
         """Return this owner's side of a masked sum over the members at these positions.
@@ -201,6 +206,11 @@ class Memberships:
             members = [self._verify(der) for der in offer.certificates]
             if offer.mode == "trusted" and not policy.trusts({member.name for member in members} - {self._name}):
                 raise Unknown("mode")
+            # many owners of one process keep one copy of each other's certificates
+            offer = replace(
+                offer,
+                certificates=[getattr(each, "der", der) for each, der in zip(members, offer.certificates, strict=True)],
+            )
             known = Group.of(offer, members, name=self._name, key=self._key)
             if offer.mode == "masked" and not known.masks_all_pairs and not count_offer():
                 raise Unknown("offers")

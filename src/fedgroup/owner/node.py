@@ -212,7 +212,7 @@ class OwnerNode:
             case Reveal():
                 return self._revealed(message)
             case Seal():
-                self._groups.of(message.plan).seal(message.numbers, message.signatures)
+                self._groups.of(message.plan).seal(message.numbers, message.signatures, key=self._identity.owner_key)
                 return self._said(Sealed(message.plan))
             case Leave():
                 self._groups.leave(message.plan)
