@@ -1,6 +1,7 @@
 """Measure what a live owner takes: memory and files of one process that hosts many, step by step.
 
     python scripts/owner_memory.py 200
+    python scripts/owner_memory.py 200 shared    # their ledgers in one file
 
 Prints KB and files for each owner after their process has started, after all have joined, after questions to all of
 them alone (`dp`), and after questions to masked cohorts. The provider and its broker run in a process of their own.
@@ -40,10 +41,10 @@ async def host(folder: Path, port: int) -> None:
             print(*taken(), flush=True)
 
 
-async def measure(owners: int) -> None:
+async def measure(owners: int, *, shared: bool) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "trial"
-        make_trial(folder, owners=owners, seed=1, records_per_owner=20)
+        make_trial(folder, owners=owners, seed=1, records_per_owner=20, most=owners, hosts=int(shared))
         async with running_provider(read_config(folder / "provider.toml", ProviderConfig)) as up:
             words = [sys.executable, __file__, str(folder), str(up.broker_port)]
             with subprocess.Popen(
@@ -73,4 +74,8 @@ async def measure(owners: int) -> None:
 
 if __name__ == "__main__":
     allow_open_files()
-    asyncio.run(host(Path(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else measure(int(sys.argv[1])))
+    shared = sys.argv[2:] == ["shared"]
+    hosting = len(sys.argv) > 2 and not shared
+    asyncio.run(
+        host(Path(sys.argv[1]), int(sys.argv[2])) if hosting else measure(int(sys.argv[1]), shared=shared)
+    )

@@ -192,3 +192,39 @@ async def test_owners_hear_of_it_when_no_thread_can_be_started(monkeypatch: pyte
     await asyncio.wait_for(flushing.flushed(ledger), PATIENCE_S)
     assert not ledger.unflushed
     flushing.close()
+
+
+@dataclass
+class InFile:
+    """A ledger among others in one file."""
+
+    disk: Ledger
+
+    @property
+    def unflushed(self) -> bool:
+        return self.disk.unflushed
+
+    def flush(self) -> None:
+        raise AssertionError("the file is flushed, once for all")
+
+
+@in_a_loop
+async def test_ledgers_of_one_file_are_flushed_together_and_later_ones_by_the_next_flush() -> None:
+    flushes: list[int] = []
+
+    class File(Ledger):
+        def flush(self) -> None:
+            flushes.append(len(flushes))
+            super().flush()
+            self.unflushed = True  # somebody always writes
+
+    flushing, file = Flushing(), File()
+    first = [asyncio.ensure_future(flushing.flushed(InFile(file))) for _ in range(300)]
+    assert await asyncio.to_thread(file.reached.wait, PATIENCE_S)
+    later = [asyncio.ensure_future(flushing.flushed(InFile(file))) for _ in range(300)]
+    await asyncio.sleep(0)
+    assert not any(each.done() for each in (*first, *later))
+    file.free.set()
+    await asyncio.wait_for(asyncio.gather(*first, *later), PATIENCE_S)
+    assert flushes == [0, 1]
+    flushing.close()

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
-from fedgroup.live import ledgers
+from fedgroup.live import hosting, ledgers
 from fedgroup.live.config import OwnerConfig, ProviderConfig, read_config
 from fedgroup.live.ledgers import take_restored
 from fedgroup.live.running import running_owners, running_provider
@@ -32,7 +32,7 @@ HERE = f"already running as process {os.getpid()}"
 
 @pytest.fixture
 def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialCity:
-    monkeypatch.setattr(ledgers, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(hosting, "PATIENCE_S", 0.3)
     return make_trial(tmp_path / "trial", owners=2, seed=1)
 
 
@@ -110,7 +110,7 @@ def attempts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_an_owner_waits_for_the_one_before_it_to_end(trial: TrialCity, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledgers, "PATIENCE_S", PATIENCE_S)
+    monkeypatch.setattr(hosting, "PATIENCE_S", PATIENCE_S)
     config = configs(trial)[0]
 
     async def story() -> None:

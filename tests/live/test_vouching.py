@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,11 +14,11 @@ import pytest
 
 from driven_time import in_driven_time
 from fedgroup.errors import ProtocolViolation
-from fedgroup.identity import Authority, Certificate, Identity, Trust
+from fedgroup.identity import Authority, Certificate, Identity, Trust, trust
 from fedgroup.identity.own import write_answer, write_request
 from fedgroup.live import vouching
 from fedgroup.live.config import OwnerConfig, read_config
-from fedgroup.live.running import open_node
+from fedgroup.live.running import Shared
 from fedgroup.live.trial import make_trial
 from fedgroup.live.vouching import Vouching
 
@@ -103,10 +104,28 @@ def test_connections_learn_of_a_new_list_also_when_somebody_saw_it_first(
 
 
 def test_owners_of_one_process_share_what_they_verified(tmp_path: Path) -> None:
-    trial, known = make_trial(tmp_path / "trial", owners=3, seed=1), dict[Path, Vouching]()
-    opened = [open_node(read_config(file, OwnerConfig), new_ledger=True, known=known) for file in trial.owners]
-    assert len({id(each[2]) for each in opened}) == 1
-    assert list(known) == [(tmp_path / "trial" / "authority").resolve()]
+    trial, shared = make_trial(tmp_path / "trial", owners=3, seed=1), Shared()
+    configs = [read_config(file, OwnerConfig) for file in trial.owners]
+    believed = [shared.believing(config.identity.authority) for config in configs]
+    assert len({(id(vouching), id(calls)) for vouching, calls in believed}) == len(shared.known) == 1
+
+
+def test_after_a_while_dates_are_looked_at_again_and_signatures_are_not(
+    federation: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, believed, now = federation.owner("ann"), federation.vouching(), [100.0]
+    told_the_time(monkeypatch, lambda: now[0])
+    found = believed.verify(ann)
+    now[0] += 31
+    assert believed.verify(ann) is found
+    assert federation.verified == 1
+    monkeypatch.setattr(trust, "now", lambda: found.not_after + timedelta(seconds=1))
+    now[0] += 29
+    assert believed.verify(ann) is found  # looked at a moment ago
+    now[0] += 2
+    for _ in range(2):
+        with pytest.raises(ProtocolViolation, match="ran out"):
+            believed.verify(ann)
 
 
 def test_what_an_older_list_let_pass_is_not_remembered_beside_a_newer_one(

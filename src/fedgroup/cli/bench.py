@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.options import OPTIONS, OutputOptions, argument, flag
+from fedgroup.cli.options import OPTIONS, OutputOptions, argument, flag, option
 from fedgroup.cli.output import notice, number, print_json, print_table, result, working
 from fedgroup.errors import InvalidInput
 from fedgroup.lab.bench import NAMES, obstacle, run
@@ -21,12 +21,15 @@ def bench(
     output: OutputOptions,
     names: Annotated[list[str] | None, argument(f"{', '.join(NAMES)}; default: all", "NAME...")] = None,
     quick: Annotated[bool, flag(OPTIONS, "--quick", "small sizes, to see that it runs; judges nothing")] = False,
+    owners: Annotated[
+        int | None, option(OPTIONS, "--owners", "how many owners, in the bench live-many; default: 1,000", "N")
+    ] = None,
 ) -> None:
     """Measure this machine: our times beside a reference's in the same run; some references are extrapolated."""
     asked = tuple(dict.fromkeys(names or NAMES))
     if unknown := [name for name in asked if name not in NAMES]:
         raise InvalidInput(f"the benches are: {', '.join(NAMES)}; got {unknown[0]!r}")
-    reports = [_measured(name, quick) for name in _possible(asked, by_name=bool(names) and not quick)]
+    reports = [_measured(name, quick, owners) for name in _possible(asked, by_name=bool(names) and not quick)]
     if output.json:
         facts = [report.as_json() for report in reports]
         print_json(facts[0] if facts and len(asked) == 1 else {"benches": facts})
@@ -45,9 +48,9 @@ def _possible(asked: tuple[str, ...], *, by_name: bool) -> list[str]:
     return [name for name in asked if name not in lacking]
 
 
-def _measured(name: str, quick: bool) -> Report:
+def _measured(name: str, quick: bool, owners: int | None) -> Report:
     with working(f"measuring {name}"):
-        return run(name, quick=quick)
+        return run(name, quick=quick, **({} if owners is None else {"owners": owners}))
 
 
 def _show(report: Report) -> None:

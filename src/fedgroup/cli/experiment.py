@@ -76,7 +76,7 @@ def _show(rows: list[Quality]) -> None:
 
 
 NAMES = ("accuracy-epsilon", "accuracy-owners", "noisy-vs-clear", "misplaced", "time", "scalability", "trust")
-OTHERS = ("published-maps", "ladder", "liars")
+OTHERS = ("published-maps", "ladder", "liars", "scale")
 SAMPLE = "How much is measured"
 SETTINGS = "Settings of the methods"
 _OUT, _QUICK_OUT = Path("fedgroup-experiments"), Path("fedgroup-experiments-quick")
@@ -140,6 +140,9 @@ def experiment(
     if name == "liars":
         _measure_liars(settings, as_json=output.json)
         return
+    if name == "scale":
+        _simulate_scale(settings, as_json=output.json)
+        return
     if name not in (*NAMES, "all"):
         raise InvalidInput(f"the experiments are: {', '.join((*NAMES, 'all', 'grouping', *OTHERS))}; got {name!r}")
     out = settings.out or (_QUICK_OUT if settings.quick else _OUT)
@@ -187,6 +190,28 @@ def _measure_liars(settings: TrialSettings, *, as_json: bool) -> None:
     for row in rows:
         table.add_row(row.liars, str(row.question), f"{row.heard:.1f}", f"{row.mae:,.1f}")
     print_table(table)
+
+
+def _simulate_scale(settings: TrialSettings, *, as_json: bool) -> None:
+    """Simulate questions to a thousand live owners up to a million, from costs that were measured, and print them."""
+    from rich.table import Table
+
+    from fedgroup.lab.experiments.scale import scale_rows
+
+    most = settings.owners or (10_000 if settings.quick else 1_000_000)
+    with working("simulating many live owners"):
+        rows = list(scale_rows(most=most))
+    if as_json:
+        print_json({"name": "scale", "simulated": True, "rows": [asdict(row) for row in rows], "private": False})
+        return
+    table = Table("method", "owners", "shards", "on a core", "line", "99 % in", "all in", "heard", "cores", "Mbit/s")
+    for row in rows:
+        table.add_row(
+            row.method, f"{row.owners:,}", f"{row.shards:,}", f"{row.hosted:,}", row.line, f"{row.most_s:.2f} s",
+            f"{row.seconds:.2f} s", f"{row.heard:.2%}", f"{row.cores:.1f}", f"{row.broker_mbit_s:.0f}",
+        )  # fmt: skip
+    print_table(table)
+    result.print("a simulation from measured costs; nobody ran so many owners")
 
 
 def _measure_ladder(settings: TrialSettings, *, as_json: bool) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fedgroup.epsilon import Epsilon
     from fedgroup.privacy.budget import Entry
     from fedgroup.rho import Delta, Rho
+    from fedgroup.storage.hosted_ledger import HostedLedger
     from fedgroup.storage.sqlite import SQLiteLedger
 
 PATIENCE_S = 1.0
@@ -38,11 +39,14 @@ def ledger(
     backup: Annotated[
         Path | None, option(OPTIONS, "--backup", "write a consistent copy to a new file, while owners go on", "OUT")
     ] = None,
+    of: Annotated[
+        str | None, option(OPTIONS, "--of", "whose ledger is shown, of a file that many owners share", "OWNER")
+    ] = None,
 ) -> None:
     """Show every question asked, what it cost, and what is left."""
     if backup is not None and new_epoch:
         raise InvalidInput("--backup copies a ledger as it is; begin an epoch in a command of its own")
-    with closing(_opened(file, to_change=new_epoch)) as opened:
+    with closing(_opened(file, of, to_change=new_epoch)) as opened:
         if backup is not None:
             opened.backup(backup)
             _print_copied(file, backup, as_json=output.json)
@@ -66,8 +70,9 @@ def ledger(
         print_windows(windows)
 
 
-def _opened(file: Path, *, to_change: bool) -> SQLiteLedger:
+def _opened(file: Path, of: str | None, *, to_change: bool) -> SQLiteLedger | HostedLedger:
     """Return the ledger; one that may not be written can be looked at all the same."""
+    from fedgroup.storage.hosted_file import is_hosted
     from fedgroup.storage.sqlite import SQLiteLedger
 
     if not file.exists():
@@ -75,7 +80,25 @@ def _opened(file: Path, *, to_change: bool) -> SQLiteLedger:
     if file.is_dir():
         raise InvalidInput(f"{file} is a folder; give the ledger's file")
     writable = all(os.access(place, os.W_OK, effective_ids=_EFFECTIVE) for place in (file, file.absolute().parent))
-    return SQLiteLedger(file, busy_seconds=PATIENCE_S, read_only=not (writable or to_change))
+    read_only = not (writable or to_change)
+    if is_hosted(file):
+        return _shared(file, of, read_only=read_only)
+    if of is not None:
+        raise InvalidInput(f"{file} is the ledger of one owner; --of is for a file that many share")
+    return SQLiteLedger(file, busy_seconds=PATIENCE_S, read_only=read_only)
+
+
+def _shared(file: Path, of: str | None, *, read_only: bool) -> HostedLedger:
+    from fedgroup.storage.hosted_file import HostedFile
+    from fedgroup.storage.hosted_ledger import HostedLedger
+
+    opened = HostedFile(file, busy_seconds=PATIENCE_S, flushed_later=False, read_only=read_only)
+    holders = opened.holders()
+    if of not in holders:
+        some = ", ".join(holders[:3]) + (", ..." if len(holders) > 3 else "")
+        opened.close()
+        raise InvalidInput(f"{file} holds the ledgers of {len(holders):,} owners: {some}; say whose with --of OWNER")
+    return HostedLedger(opened, of)
 
 
 def _print_copied(file: Path, copy: Path, *, as_json: bool) -> None:

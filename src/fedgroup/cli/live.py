@@ -280,6 +280,8 @@ async def _run_with_page(
 
     if len(configs) != 1:
         raise InvalidInput("an owner's page is that of one owner; run each in a process of its own")
+    if configs[0].ledger.shared:
+        raise InvalidInput("an owner whose ledger is in a shared file has no page; see it with: fedgroup ledger --of")
     require_pages()
     from fedgroup.service.pages.owner_page import owner_pages
 

@@ -27,13 +27,16 @@ def verify(
         list[Path] | None,
         option(OPTIONS, "--ledger", "an owner's ledger that must agree with the log; may be given again", "FILE"),
     ] = None,
+    of: Annotated[
+        str | None, option(OPTIONS, "--of", "whose ledger it is, in a file that many owners share", "OWNER")
+    ] = None,
 ) -> None:
     """Check a provider's public log: its chain, its signatures, its sums and answers; name the first wrong entry."""
     from fedgroup.identity import Trust
     from fedgroup.live.agreement import agreement
 
     read = _read(log, None if authority is None else Trust.load(authority, stale=True))
-    agreed = {str(file): asdict(agreement(read, _there(file))) for file in ledger or []}
+    agreed = {str(file): asdict(agreement(read, _there(file), of=of)) for file in ledger or []}
     if output.json:
         print_json(_facts(read) | {"authority": None if authority is None else str(authority), "ledgers": agreed})
         return

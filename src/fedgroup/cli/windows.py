@@ -8,12 +8,13 @@ from fedgroup.cli.output import print_table, result
 
 if TYPE_CHECKING:
     from fedgroup.privacy.budget import Ledger
+    from fedgroup.storage.hosted_ledger import HostedLedger
 
 MOST_SHOWN = 50
 """So many stretches of windows are shown to people, the latest; programs get all."""
 
 
-def shown_windows(ledger: Ledger) -> dict[str, Any] | None:
+def shown_windows(ledger: Ledger | HostedLedger) -> dict[str, Any] | None:
     """Return the budget of a ledger's windows and what they cost, None if it has none."""
     from fedgroup.epsilon import NANO
     from fedgroup.privacy.windows import length_in_words

@@ -84,10 +84,15 @@ class Trust:
 
     def verify(self, der: bytes, *, role: Role = "owner") -> Certificate:
         """Return the certificate in `der`, or raise `ProtocolViolation` if the federation does not vouch for it."""
-        at = now()
-        if self._ran_out(at):
-            raise ProtocolViolation("nobody is believed, for the list of revocations ran out; get the newest one")
+        self._require_list(now())
         found = self._issued(der, role)
+        self.require_current(found)
+        return found
+
+    def require_current(self, found: Certificate) -> None:
+        """Raise `ProtocolViolation` if a certificate that this authority signed does not, or no longer, hold."""
+        at = now()
+        self._require_list(at)
         if at < found.not_before:
             raise ProtocolViolation(f"the certificate of {found.name!r} is not valid yet; is the clock right?")
         if at > found.not_after:
@@ -97,7 +102,6 @@ class Trust:
             ended = f"ran out on {self.authority.not_valid_after_utc:%Y-%m-%d}"
             raise ProtocolViolation(f"the authority's own certificate {ended}; the federation needs a new authority")
         self._require_unrevoked(found)
-        return found
 
     def issued(self, der: bytes, *, role: Role) -> Certificate:
         """Return a certificate that the authority issued and did not revoke, whether or not it still holds.
@@ -139,6 +143,10 @@ class Trust:
         except InvalidInput:
             return self
         return found if found.fingerprint == self.fingerprint and found.number >= self.number else self
+
+    def _require_list(self, at: datetime) -> None:
+        if self._ran_out(at):
+            raise ProtocolViolation("nobody is believed, for the list of revocations ran out; get the newest one")
 
     def _ran_out(self, at: datetime) -> bool:
         return self._end is None or at > self._end

@@ -21,6 +21,8 @@ from fedgroup.messages.said import Noisy
 from fedgroup.privacy.budget import Entry
 from fedgroup.secure.chain import leaf_of
 from fedgroup.storage.heads_table import ANOTHER_LOG
+from fedgroup.storage.hosted_file import HostedFile
+from fedgroup.storage.hosted_ledger import HostedLedger
 from fedgroup.storage.owner_books import OwnerBooks
 from fedgroup.transport.codec import decode
 
@@ -42,9 +44,9 @@ class Agreement:
     forks: int
 
 
-def agreement(log: LogRead, ledger: str | os.PathLike[str]) -> Agreement:
-    """Return how an owner's ledger agrees with a log, or raise `WrongLog`."""
-    with closing(OwnerBooks(ledger)) as books:
+def agreement(log: LogRead, ledger: str | os.PathLike[str], *, of: str | None = None) -> Agreement:
+    """Return how an owner's ledger agrees with a log, or raise `WrongLog`; `of` whom, where many share a file."""
+    with closing(OwnerBooks(ledger) if of is None else HostedLedger(_looked_at(ledger), of)) as books:
         heads, entries, forks = books.heads(), books.entries(), books.forks()
         for head in heads:
             _require_in_log(head, log)
@@ -62,6 +64,10 @@ def agreement(log: LogRead, ledger: str | os.PathLike[str]) -> Agreement:
             rounds.add(name)
             counted += _counted(asked, bytes.fromhex(name), books, heads)
     return Agreement(len(heads), len(named), counted, len(charges) - len(named), forks)
+
+
+def _looked_at(ledger: str | os.PathLike[str]) -> HostedFile:
+    return HostedFile(ledger, flushed_later=False, read_only=True)
 
 
 def _require_in_log(head: Head, log: LogRead) -> None:
@@ -101,7 +107,7 @@ def _same_price(
     return name, asked
 
 
-def _counted(asked: Asked, round_id: bytes, books: OwnerBooks, heads: Iterable[Head]) -> bool:
+def _counted(asked: Asked, round_id: bytes, books: OwnerBooks | HostedLedger, heads: Iterable[Head]) -> bool:
     """Tell whether what the owner gave in a round is in the sums that the log tells: its own, or its group's."""
     tags = {head.tag for head in heads if head.round == round_id and head.tag}
     if tags:

@@ -95,10 +95,11 @@ class BrokerTable(_Table, frozen=True, kw_only=True):
 
 
 class OwnersBrokerTable(_Table, frozen=True, kw_only=True):
-    """Where the broker is."""
+    """Where the broker is; who lost it comes back within `spread_seconds`, each at another moment."""
 
     host: str = "127.0.0.1"
     port: int = 8883
+    spread_seconds: Annotated[float, msgspec.Meta(ge=0, le=3_600)] = 0.0
 
 
 class HttpTable(_Table, frozen=True, kw_only=True):
@@ -241,11 +242,14 @@ class LedgerTable(_Table, frozen=True, kw_only=True):
 
     `mark_every` is the epsilon that can be missing unnoticed in a restored ledger; None: a tenth of the cap.
     `window_cap` is the most that any `windows` consecutive windows of the records' time may cost together, each as long
-    as `per` says.
+    as `per` says. With `shared`, the file holds the ledgers of all owners that name it, hosted by one process; `mark`
+    is then the file, in another folder, that tells how far they came.
     """
 
     file: str
     cap: float
+    shared: bool = False
+    mark: str | None = None
     per: str | None = None
     window_cap: float | None = None
     windows: int | None = None
@@ -260,6 +264,13 @@ class LedgerTable(_Table, frozen=True, kw_only=True):
     def in_windows(self) -> WindowBudget | None:
         """What windows of the records' time may cost."""
         return WindowBudget.said(self.per, self.window_cap, self.windows)
+
+    def require_sensible(self) -> None:
+        """Refuse what only a shared file, or only an own one, can have."""
+        if self.shared != (self.mark is not None):
+            raise InvalidInput("a shared file of ledgers needs a mark in another folder: shared and mark go together")
+        if self.shared and self.in_windows is not None:
+            raise InvalidInput("a shared file keeps no budget per window; give this owner a ledger of its own")
 
 
 class PolicyTable(_Table, frozen=True, kw_only=True):
@@ -327,8 +338,8 @@ def read_config(path: Path, kind: type[Config]) -> Config:
 def _placed(table: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the same tables with their files and folders found from the file's own folder."""
     places = {
-        "identity": ("folder", "authority"), "ledger": ("file",), "page": ("outlines", "districts"), "state": ("file",),
-        "silo": ("path", "folder"),
+        "identity": ("folder", "authority"), "ledger": ("file", "mark"), "page": ("outlines", "districts"),
+        "state": ("file",), "silo": ("path", "folder"),
     }  # fmt: skip
     result = dict(table)
     for name, keys in places.items():
@@ -361,6 +372,7 @@ def _require_sensible(found: ProviderConfig | OwnerConfig) -> None:
     _ = found.federation.public_map, found.federation.protection, found.federation.counted
     if isinstance(found, OwnerConfig):
         _ = found.policy.policy, Epsilon.of(found.ledger.cap, name="cap"), found.ledger.at_most
+        found.ledger.require_sensible()
         _ = found.ledger.in_windows
     else:
         names = [level.name for each in found.standing for level in each.tree]

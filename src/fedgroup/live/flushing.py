@@ -1,17 +1,22 @@
-"""Many owners' ledgers written to disk at the same time: each waits for its own, and none for the others' turns."""
+"""Many owners' ledgers written to disk at the same time: each waits for its own, and none for the others' turns.
+
+Ledgers that are in one file are flushed together: one flush serves all who asked for it before it began.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from fedgroup.errors import LedgerUnavailable
 
 _THREADS = 8
 _MOST_AT_ONCE = 16
-"""How many ledgers a thread flushes before it tells: more make fewer wake-ups, fewer make shorter waits."""
+"""How many files a thread flushes before it tells: more make fewer wake-ups, fewer make shorter waits."""
 
 
 class Flushed(Protocol):
@@ -23,15 +28,28 @@ class Flushed(Protocol):
     def flush(self) -> None: ...
 
 
+@dataclass(eq=False)
+class _Disk:
+    """What is flushed as one, and who waits for that."""
+
+    file: Flushed
+    shared: bool
+    waiting: list[asyncio.Future[None]] = field(default_factory=list)
+
+
 class Flushing:
     """Flushes in threads what asks for it: those that ask while all threads are busy go together.
+
+    A ledger in a file of many has that file as its `disk`. Such a file is flushed by one thread at a time: who asks
+    while that goes on is served by the next flush, together with all others.
 
     Guarantee: `flushed` returns after a `flush` of the same ledger that began after it was called, or raises its error.
     """
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="flush")
-        self._waiting: list[tuple[Flushed, asyncio.Future[None]]] = []
+        self._waiting: dict[int, _Disk] = {}
+        self._flying: set[int] = set()
         self._busy = 0
         self._soon = False
 
@@ -41,7 +59,8 @@ class Flushing:
             return
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        self._waiting.append((ledger, done))
+        disk: Flushed = getattr(ledger, "disk", ledger)
+        self._waiting.setdefault(id(disk), _Disk(disk, disk is not ledger)).waiting.append(done)
         if not self._soon:
             self._soon = True
             loop.call_soon(self._start, loop)
@@ -53,34 +72,36 @@ class Flushing:
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         self._soon = False
-        while self._waiting and self._busy < _THREADS:
-            some, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
+        while self._busy < _THREADS and (some := self._some()):
             self._busy += 1
+            self._flying |= {id(each.file) for each in some if each.shared}
             try:
                 self._pool.submit(self._flush, some, loop)
             except RuntimeError:
                 error = LedgerUnavailable("no thread can be started to write ledgers to disk")
-                loop.call_soon(self._told, [done for _, done in some], [error] * len(some), loop)
+                loop.call_soon(self._told, some, [error] * len(some), loop)
                 return
 
-    def _flush(self, some: Sequence[tuple[Flushed, asyncio.Future[None]]], loop: asyncio.AbstractEventLoop) -> None:
-        errors = [_error_of(ledger) for ledger, _ in some]
-        loop.call_soon_threadsafe(self._told, [done for _, done in some], errors, loop)
+    def _some(self) -> list[_Disk]:
+        """Return, and forget, some that wait and are not being flushed."""
+        free = (name for name in self._waiting if name not in self._flying)
+        return [self._waiting.pop(name) for name in list(itertools.islice(free, _MOST_AT_ONCE))]
 
-    def _told(
-        self,
-        waiting: Sequence[asyncio.Future[None]],
-        errors: Sequence[Exception | None],
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
+    def _flush(self, some: Sequence[_Disk], loop: asyncio.AbstractEventLoop) -> None:
+        errors = [_error_of(each.file) for each in some]
+        loop.call_soon_threadsafe(self._told, some, errors, loop)
+
+    def _told(self, some: Sequence[_Disk], errors: Sequence[Exception | None], loop: asyncio.AbstractEventLoop) -> None:
         self._busy -= 1
-        for done, error in zip(waiting, errors, strict=True):
-            if done.done():  # cancelled: its owner is stopping
-                continue
-            if error is None:
-                done.set_result(None)
-            else:
-                done.set_exception(error)
+        for each, error in zip(some, errors, strict=True):
+            self._flying.discard(id(each.file))
+            for done in each.waiting:
+                if done.done():  # cancelled: its owner is stopping
+                    continue
+                if error is None:
+                    done.set_result(None)
+                else:
+                    done.set_exception(error)
         self._start(loop)
 
 

@@ -20,7 +20,7 @@ from fedgroup.live.logs import note_refusals
 from fedgroup.live.mending import Lapses
 from fedgroup.live.plans import LiveGroup, LivePlan, Roster, cohorts_of
 from fedgroup.live.public_log import PublicLog
-from fedgroup.live.settings import MPC_MOST
+from fedgroup.live.settings import MPC_MOST, longer_with
 from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.messages.asked import Describe, Offer, Reveal, Seal
 from fedgroup.messages.said import Accepted, Described, Revealed, Sealed, perhaps_charged
@@ -37,6 +37,9 @@ log = logging.getLogger("fedgroup.provider")
 ATTEMPTS = 3
 """How often a group is offered anew without the members that refused."""
 _AT_ONCE = 16
+_OFFERED_BYTES = 32 << 20
+_CERTIFICATE_BYTES = 512
+"""About: every member is shown everybody's, so an offer takes the square of the members."""
 
 
 class Forming:
@@ -57,11 +60,16 @@ class Forming:
         self._lapses = lapses
         self._map = public_map
         self._protection = protection
-        self._seconds = seconds
+        self._usual_s = seconds
         self._most = most
         self._log = log
         self._provider = Provider()
         self._unheard: dict[str, Describe] = {}  # what each owner was asked for the last time, until it is heard
+
+    @property
+    def _seconds(self) -> float:
+        """How long a step may take; where many owners are here, longer."""
+        return self._usual_s * longer_with(len(self._desk.present))
 
     async def by_similarity(
         self, settings: GroupingSettings, *, epsilon: Epsilon, grid: tuple[int, int], mode: str, terms: MaskSettings
@@ -171,7 +179,7 @@ class Forming:
 
     async def formed(self, plan_id: str, rosters: Sequence[Roster], *, terms: MaskSettings) -> list[LiveGroup]:
         """Return the groups that came about, of the rosters wished for."""
-        turn = asyncio.Semaphore(_AT_ONCE)
+        turn = asyncio.Semaphore(_at_once(rosters))
 
         async def one(number: int, roster: Roster) -> LiveGroup | None:
             async with turn:
@@ -226,6 +234,12 @@ class Forming:
         everyone = dict.fromkeys(group.members, message)
         replies = await self._desk.ask(group.name.encode(), everyone, (kind,), seconds=self._seconds, patient=True)
         return replies.said
+
+
+def _at_once(rosters: Sequence[Roster]) -> int:
+    """Return how many groups are formed at the same time, so that offers under way stay within a bound."""
+    largest = max((len(roster.members) for roster in rosters), default=1)
+    return max(1, min(_AT_ONCE, _OFFERED_BYTES // (largest * largest * _CERTIFICATE_BYTES)))
 
 
 def _cohorts(names: Iterable[str], size: int, *, mode: str = "masked") -> list[Roster]:

@@ -12,26 +12,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import FedgroupError, InvalidInput
 from fedgroup.identity import Identity
 from fedgroup.live.config import OwnerConfig
+from fedgroup.live.hosting import MARK_FILE as MARK_FILE
+from fedgroup.live.hosting import enter_patiently, own_mark, take_another_log_in_file, take_restored_file
 from fedgroup.storage.marks import Mark, read_mark, write_mark
 from fedgroup.storage.owner_ledger import OwnerLedger
-from fedgroup.storage.sole_use import AlreadyRunning, sole_use
+from fedgroup.storage.sole_use import sole_use
 
 log = logging.getLogger("fedgroup.owner")
 
-MARK_FILE = "ledger.mark"
 MARK_EACH_S = 60.0
-PATIENCE_S = 5.0
-"""How long an owner waits for the same one to end: as after the end of whoever started it."""
-_LOOK_AGAIN_S = 0.1
 _ONE_LEDGER = "stop that first: one owner has one ledger, and copies of it would each spend the same budget"
 _LOST = "what was left: this ledger was restored, or stands for a lost one, and charges may be missing in it"
 
@@ -81,7 +79,10 @@ def open_ledger(config: OwnerConfig, *, holder: str, new_ledger: bool) -> Marked
     """Return an owner's ledger with the cap of its file, marked; one that lacks charges is refused.
 
     A ledger that is not there is made only if `new_ledger` allows it, and never where a mark tells that there was one.
+    Those in a shared file are opened together, by `hosting`.
     """
+    if config.ledger.shared:
+        raise InvalidInput(f"{config.ledger.file} is shared: run its owners together, with 'fedgroup owner'")
     _require_unlost(config)
     marked = _opened(config, holder, new_ledger=new_ledger)
     try:
@@ -104,26 +105,23 @@ async def sole_owner(config: OwnerConfig, *, holder: str, new_ledger: bool) -> A
     So two copies of a ledger are not both used with one folder of keys. One that is about to end is waited for, a
     while. Who only reads the ledger, or changes its cap, is not kept from it.
     """
-    _require_unlost(config)
-    _require_made(config, new_ledger=new_ledger)
-    end = time.monotonic() + PATIENCE_S
-    with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(_sole_use(config, holder))
-                break
-            except AlreadyRunning:
-                if time.monotonic() > end:
-                    raise
-                await asyncio.sleep(_LOOK_AGAIN_S)
+    if not config.ledger.shared:
+        _require_unlost(config)
+        _require_made(config, new_ledger=new_ledger)
+    async with AsyncExitStack() as stack:
+        await enter_patiently(stack, lambda: _sole_use(config, holder))
         yield
 
 
 def take_restored(config: OwnerConfig, *, new_ledger: bool) -> None:
     """Make a ledger that lost charges safe to go on with: nothing is left of its epoch.
 
-    One that was lost altogether is made anew if `new_ledger` allows it.
+    One that was lost altogether is made anew if `new_ledger` allows it. Of a shared file, that is done for all owners
+    that have theirs in it.
     """
+    if config.ledger.shared:
+        take_restored_file(config, new_ledger=new_ledger)
+        return
     holder = Identity.load(config.identity.folder).name
     _require_made(config, new_ledger=new_ledger)
     with _sole_use(config, holder):
@@ -137,6 +135,9 @@ def take_restored(config: OwnerConfig, *, new_ledger: bool) -> None:
 
 def take_another_log(config: OwnerConfig) -> None:
     """Let an owner believe the next log that its provider shows; those that it saw before stay in its ledger."""
+    if config.ledger.shared:
+        take_another_log_in_file(config)
+        return
     holder = Identity.load(config.identity.folder).name
     _require_made(config, new_ledger=False)
     with _sole_use(config, holder):
@@ -148,14 +149,20 @@ def take_another_log(config: OwnerConfig) -> None:
             marked.ledger.close()
 
 
+class Marked(Protocol):
+    """Something with a mark that is written by `update` if it moved."""
+
+    def update(self) -> None: ...
+
+
 class Marking:
     """The marks of all ledgers of a process, kept up while they are used."""
 
     def __init__(self) -> None:
-        self._ledgers: list[MarkedLedger] = []
+        self._ledgers: list[Marked] = []
         self._turn = threading.Lock()
 
-    def add(self, ledger: MarkedLedger) -> None:
+    def add(self, ledger: Marked) -> None:
         self._ledgers.append(ledger)
 
     async def keep_up(self) -> None:
@@ -178,7 +185,7 @@ def _opened(config: OwnerConfig, holder: str, *, new_ledger: bool) -> MarkedLedg
     _require_made(config, new_ledger=new_ledger)
     ledger = OwnerLedger(config.ledger.file, holder=holder, flushed_later=True, keep_days=config.ledger.keep_days)
     try:
-        return MarkedLedger(ledger, _mark_file(config), at_most=config.ledger.at_most)
+        return MarkedLedger(ledger, own_mark(config), at_most=config.ledger.at_most)
     except BaseException:
         ledger.close()
         raise
@@ -186,9 +193,12 @@ def _opened(config: OwnerConfig, holder: str, *, new_ledger: bool) -> MarkedLedg
 
 @contextmanager
 def _sole_use(config: OwnerConfig, holder: str) -> Iterator[None]:
-    """Hold the lock beside the ledger, and the one beside its mark, where the keys are."""
+    """Hold the lock beside the ledger, unless it is a shared one, and the one beside its mark, where the keys are."""
     with_keys = f"{holder}, with the keys in {config.identity.folder},"
-    with sole_use(config.ledger.file, of=holder), sole_use(_mark_file(config), of=with_keys, remedy=_ONE_LEDGER):
+    with ExitStack() as stack:
+        if not config.ledger.shared:
+            stack.enter_context(sole_use(config.ledger.file, of=holder))
+        stack.enter_context(sole_use(own_mark(config), of=with_keys, remedy=_ONE_LEDGER))
         yield
 
 
@@ -201,13 +211,9 @@ def _require_made(config: OwnerConfig, *, new_ledger: bool) -> None:
 
 
 def _require_unlost(config: OwnerConfig) -> None:
-    file, mark = Path(config.ledger.file), _mark_file(config)
+    file, mark = Path(config.ledger.file), own_mark(config)
     if not file.exists() and (told := read_mark(mark)) is not None:
         raise InvalidInput(f"there is no ledger {file}, and {mark} tells that there was one; {_remedy(told)}")
-
-
-def _mark_file(config: OwnerConfig) -> Path:
-    return Path(config.identity.folder) / MARK_FILE
 
 
 def _cap(config: OwnerConfig) -> Epsilon:

@@ -227,7 +227,7 @@ class LiveProvider:
             asked.plan,
             attendance.present,
             by=by,
-            seconds=self.settings.seconds,
+            seconds=self.settings.seconds_with(len(attendance.present)),
             may_rerun=may_rerun,
             named=named,
         )

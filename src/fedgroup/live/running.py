@@ -16,12 +16,14 @@ from typing import Any
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.identity import Certificate, Identity, Trust
+from fedgroup.identity.tls import SharedCalls
 from fedgroup.live.channels import OwnerChannel, ProviderChannels
 from fedgroup.live.config import FederationTable, OwnerConfig, ProviderConfig
 from fedgroup.live.desk import Desk
 from fedgroup.live.expiry import Ending, Expiries, endings_of, endings_of_others
 from fedgroup.live.flushing import Flushing
-from fedgroup.live.ledgers import MarkedLedger, Marking, open_ledger, sole_owner
+from fedgroup.live.hosting import hosting
+from fedgroup.live.ledgers import Marking, open_ledger, sole_owner
 from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.public_log import PublicLog
@@ -34,12 +36,16 @@ from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.space import PublicMap
+from fedgroup.storage.hosted_ledger import HostedLedger
 from fedgroup.storage.log_file import LogFile
+from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.storage.sole_use import sole_use
+from fedgroup.transport.backoff import Backoff
 from fedgroup.transport.broker import EmbeddedBroker
 from fedgroup.transport.codec import decode, decode_once, encode
 from fedgroup.transport.connection import BrokerAddress
+from fedgroup.transport.joining import Joining, keepalive_s
 from fedgroup.transport.mqtt import MqttOwnerLink, MqttProviderLink
 from fedgroup.transport.topics import Topics
 
@@ -73,16 +79,39 @@ _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104
 """Where this machine reaches a broker that listens on all addresses."""
 
 
+class Shared:
+    """What owners of one process have in common: whom they believe, how they call, and when they join."""
+
+    def __init__(self, owners: int = 1) -> None:
+        self.keepalive_s = keepalive_s(owners)
+        self.joining = Joining()
+        self._known: dict[Path, tuple[Vouching, SharedCalls]] = {}
+        self._named: dict[str, tuple[Vouching, SharedCalls]] = {}
+
+    def believing(self, authority: str) -> tuple[Vouching, SharedCalls]:
+        """Return what owners of one authority share: they verify a certificate once for all."""
+        known = self._named.get(authority)
+        if known is None:
+            place = Path(authority).resolve()
+            if place not in self._known:
+                trust = Trust.load(authority)
+                self._known[place] = Vouching(trust), SharedCalls(trust)
+            known = self._named[authority] = self._known[place]
+        return known
+
+    @property
+    def known(self) -> list[tuple[Vouching, SharedCalls]]:
+        return list(self._known.values())
+
+
 @dataclass(frozen=True)
 class _Owner:
     """An owner that is about to run."""
 
     node: OwnerNode
-    ledger: MarkedLedger
     link: MqttOwnerLink
     channel: OwnerChannel
     vouching: Vouching
-    tls: ssl.SSLContext
     certificate: Certificate
     in_thread: bool
 
@@ -158,29 +187,35 @@ async def running_owners(
     One that another process runs already is refused. `through` may put something between a channel and its owner.
     """
     async with AsyncExitStack() as stack:
-        for config in configs:
-            name = Identity.load(config.identity.folder).name
-            await stack.enter_async_context(sole_owner(config, holder=name, new_ledger=new_ledger))
-        nodes, known, flushing, marking = [], dict[Path, Vouching](), Flushing(), Marking()
+        identities = [Identity.load(config.identity.folder) for config in configs]
+        flushing, marking, shared = Flushing(), Marking(), Shared(len(configs))
+        for config, identity in zip(configs, identities, strict=True):
+            _require_owner(config, identity, shared.believing(config.identity.authority)[0].trust)
+            await stack.enter_async_context(sole_owner(config, holder=identity.name, new_ledger=new_ledger))
+        names = [identity.name for identity in identities]
+        hosted, ledgers = await stack.enter_async_context(hosting(configs, names, new_ledger=new_ledger))
         running: list[_Owner] = []
         stack.callback(flushing.close)
         stack.callback(marking.update)
+        for file in hosted.files:
+            marking.add(file)
         stack.push_async_callback(_end, asyncio.create_task(marking.keep_up()))
-        for config in configs:
-            owner = _owner(config, port, new_ledger=new_ledger, known=known)
-            marking.add(owner.ledger)
+        for config, identity in zip(configs, identities, strict=True):
+            ledger = ledgers.get(identity.name) or _own_ledger(config, identity, marking, new_ledger=new_ledger)
+            owner = _owner(config, identity, ledger, port, shared=shared)
             await stack.enter_async_context(owner.link)
             answering = run_owner(
                 owner.node, through(owner.channel), decode=decode_once, flushing=flushing, in_thread=owner.in_thread
             )
-            for work in (answering, owner.vouching.keep_fresh([owner.tls])):
-                stack.push_async_callback(_end, asyncio.create_task(work))
-            nodes.append(owner.node)
+            stack.push_async_callback(_end, asyncio.create_task(answering))
             running.append(owner)
-        expiries = Expiries(lambda: _endings_of_owners(running, known.values()))
+            await asyncio.sleep(0)  # those that are ready connect meanwhile
+        for vouching, calls in shared.known:
+            stack.push_async_callback(_end, asyncio.create_task(vouching.keep_fresh([calls.context])))
+        expiries = Expiries(lambda: _endings_of_owners(running, [vouching for vouching, _ in shared.known]))
         stack.push_async_callback(_end, asyncio.create_task(expiries.keep_looking()))
         _spare_the_collector(stack)
-        yield nodes
+        yield [owner.node for owner in running]
 
 
 def _endings_of_owners(running: Sequence[_Owner], known: Iterable[Vouching]) -> list[Ending]:
@@ -190,36 +225,35 @@ def _endings_of_owners(running: Sequence[_Owner], known: Iterable[Vouching]) -> 
     return [*found, *dict.fromkeys(ending for each in providers for ending in each)]
 
 
-def open_node(
-    config: OwnerConfig, *, new_ledger: bool = False, known: dict[Path, Vouching] | None = None
-) -> tuple[OwnerNode, Identity, Vouching, MarkedLedger]:
-    """Return an owner as its file describes it, with its ledger and its silo; `open_ledger` tells which are refused.
-
-    Owners of one process that believe one authority verify a certificate once for all, by what is `known`.
-    """
-    identity, trust = _identity(config.identity.folder, config.identity.authority, config.federation.name)
-    if identity.role != "owner":
-        raise InvalidInput(f"{config.identity.folder} holds the certificate of a {identity.role}, not of an owner")
-    facts, vouching = config.federation, Vouching(trust)
-    if known is not None:
-        vouching = known.setdefault(trust.folder.resolve(), vouching)
+def _own_ledger(config: OwnerConfig, identity: Identity, marking: Marking, *, new_ledger: bool) -> OwnerLedger:
     marked = open_ledger(config, holder=identity.name, new_ledger=new_ledger)
-    node = OwnerNode(
+    marking.add(marked)
+    return marked.ledger
+
+
+def open_node(
+    config: OwnerConfig, identity: Identity, ledger: OwnerLedger | HostedLedger, *, vouching: Vouching
+) -> OwnerNode:
+    """Return an owner as its file describes it, with its ledger and its silo.
+
+    Owners of one process that believe one authority share `vouching`, and verify a certificate once for all.
+    """
+    facts = config.federation
+    return OwnerNode(
         identity,
         open_silo(config.silo, facts.public_map, protection=facts.protection),
         public_map=facts.public_map,
         protection=facts.protection,
         policy=config.policy.policy,
-        ledger=marked.ledger,
+        ledger=ledger,
         noise=SecureNoise(),
         verify=vouching.verify,
         trust=vouching.now,
         clock=time.monotonic,
         encode=encode,
         agreed=_agreed(facts),
-        heads=Heads(marked.ledger, facts.name),
+        heads=Heads(ledger, facts.name),
     )
-    return node, identity, vouching, marked
 
 
 def open_silo(settings: dict[str, Any], public_map: PublicMap, *, protection: Protection) -> OwnersSilo:
@@ -236,10 +270,19 @@ def open_silo(settings: dict[str, Any], public_map: PublicMap, *, protection: Pr
     return database
 
 
-def _owner(config: OwnerConfig, port: int | None, *, new_ledger: bool, known: dict[Path, Vouching]) -> _Owner:
-    node, identity, vouching, ledger = open_node(config, new_ledger=new_ledger, known=known)
-    tls = identity.client_context(vouching.trust)
-    address = BrokerAddress(config.broker.host, config.broker.port if port is None else port, tls)
+def _owner(
+    config: OwnerConfig,
+    identity: Identity,
+    ledger: OwnerLedger | HostedLedger,
+    port: int | None,
+    *,
+    shared: Shared,
+) -> _Owner:
+    vouching, calls = shared.believing(config.identity.authority)
+    node = open_node(config, identity, ledger, vouching=vouching)
+    tls = calls.by(identity.certificate_file, identity.key_file)
+    where = config.broker.port if port is None else port
+    address = BrokerAddress(config.broker.host, where, tls, keepalive_s=shared.keepalive_s)
     agreed = _agreed(config.federation)
     link = MqttOwnerLink(
         identity.name,
@@ -247,6 +290,8 @@ def _owner(config: OwnerConfig, port: int | None, *, new_ledger: bool, known: di
         broker=address,
         certificate=identity.certificate.der,
         agreed=agreed,
+        backoff=Backoff(spread_s=config.broker.spread_seconds),
+        joining=shared.joining,
     )
     channel = OwnerChannel(
         link,
@@ -256,9 +301,7 @@ def _owner(config: OwnerConfig, port: int | None, *, new_ledger: bool, known: di
         most_records=node.policy.most_records,
     )
     node.heads.signed_by(lambda: _providers_key(channel, vouching))
-    return _Owner(
-        node, ledger, link, channel, vouching, tls, identity.certificate, config.silo.get("kind") != "records"
-    )
+    return _Owner(node, link, channel, vouching, identity.certificate, config.silo.get("kind") != "records")
 
 
 def _providers_key(channel: OwnerChannel, vouching: Vouching) -> bytes | None:
@@ -301,10 +344,22 @@ def _agreed(facts: FederationTable) -> bytes:
 
 def _identity(folder: str, authority: str, federation: str) -> tuple[Identity, Trust]:
     identity, trust = Identity.load(folder), Trust.load(authority)
-    if trust.federation != federation:
-        raise InvalidInput(f"{authority} is the authority of {trust.federation!r}, not of {federation!r}")
+    _require_one_federation(authority, trust, federation)
     trust.verify(identity.certificate.der, role=identity.role)
     return identity, trust
+
+
+def _require_owner(config: OwnerConfig, identity: Identity, trust: Trust) -> None:
+    """Refuse an identity that is not that of an owner whom the authority in its file vouches for."""
+    _require_one_federation(config.identity.authority, trust, config.federation.name)
+    trust.verify(identity.certificate.der, role=identity.role)
+    if identity.role != "owner":
+        raise InvalidInput(f"{config.identity.folder} holds the certificate of a {identity.role}, not of an owner")
+
+
+def _require_one_federation(authority: str, trust: Trust, federation: str) -> None:
+    if trust.federation != federation:
+        raise InvalidInput(f"{authority} is the authority of {trust.federation!r}, not of {federation!r}")
 
 
 def _spare_the_collector(stack: AsyncExitStack) -> None:

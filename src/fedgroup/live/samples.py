@@ -96,12 +96,13 @@ _OWNER = """\
 [broker]
 host = "{host}"
 port = {port}
+# spread_seconds = 30                 # who lost the broker comes back within so long; for federations of many thousands
 
 [silo]                                # where the records are; see docs/how-to/silos.md
 {silo}
 {more_silo}
 [ledger]                              # this owner's own account of what it has spent; as private as the records
-file = "ledger.db"
+{ledger}
 cap = {cap}                            # the most epsilon per epoch, vectors and answers together
 # per = "day"                         # windows of the records' time, in UTC: hour, day, week (from Monday), or "15min"
 # window_cap = 1.0                    # the most epsilon that one such window may cost, besides the cap of all
@@ -126,6 +127,10 @@ shortest_window = 0                   # the least length of a time window: secon
 # complete_after = "10m"              # a question's time must be over for so long, by this machine's clock
 tell_left = false                     # true: the provider, and so its users, may know what is left of the cap
 comparisons = 0                       # secure comparisons per epoch; each shows one exact bit about two owners
+"""
+
+OWN_LEDGER = """\
+file = "ledger.db"                    # many owners of one process can share a file: docs/how-to/operate.md\
 """
 
 PARQUET_SILO = """\
@@ -172,13 +177,22 @@ def owner_text(
     port: int,
     cap: float = 10.0,
     silo: str | None = None,
+    ledger: str = OWN_LEDGER,
     **places: str,
 ) -> str:
-    """Return an owner's file."""
+    """Return an owner's file; `ledger` are the lines that say where its ledger is."""
     common = _common(federation, domain, lonlat, places, "")
     silos = {"silo": PARQUET_SILO, "more_silo": _MORE_SILO} if silo is None else {"silo": silo, "more_silo": ""}
     return _OWNER.format(
-        file=file, common=common, host=host, port=port, cap=cap, kinds=_quoted(KINDS), most_bins=MOST_WORDS, **silos
+        file=file,
+        common=common,
+        host=host,
+        port=port,
+        cap=cap,
+        kinds=_quoted(KINDS),
+        most_bins=MOST_WORDS,
+        ledger=ledger,
+        **silos,
     )
 
 

@@ -62,6 +62,15 @@ class UsualGrouping(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
         one_of(self.leftovers, LEFTOVERS, name="leftovers")
 
 
+OWNERS_IN_TIME = 1_000
+"""So many owners are asked within the seconds that a provider's file says; more get longer, in proportion."""
+
+
+def longer_with(owners: int) -> float:
+    """Return how many times as long as the file says a round with so many owners may take."""
+    return max(1.0, owners / OWNERS_IN_TIME)
+
+
 @dataclass(frozen=True)
 class LiveSettings:
     """What everybody agreed on, how long the provider waits, and what can be asked about (None: nobody said).
@@ -93,6 +102,10 @@ class LiveSettings:
         if not 1 <= self.cohort_size <= self.mpc_most:
             text = f"cohort_size must be between 1 and mpc_most, which is {self.mpc_most}, got {self.cohort_size}"
             raise InvalidInput(text)
+
+    def seconds_with(self, owners: int) -> float:
+        """Return how long a round with so many owners may take: what everybody may know decides it."""
+        return self.seconds * longer_with(owners)
 
     def is_possible(self, method: Method, *, owners: int) -> bool:
         """Tell whether no group of a method would be larger than groups may be."""

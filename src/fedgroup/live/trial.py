@@ -115,6 +115,11 @@ HOSTS = ("localhost", "127.0.0.1")
 WEEK = (1_767_571_200, 1_768_176_000)
 """All records are of one week, in seconds since 1970: from Monday 2026-01-05 until before Monday 2026-01-12, UTC."""
 _SILO = 'kind = "records"\npath = "records.parquet"'
+_SHARED = """\
+file = "../../hosts/{host}/ledgers.db"
+shared = true
+mark = "../../hosts/{host}.mark"\
+"""
 _OFFERED = """\
 attributes = ["fare"]                 # for users, here only: what can be summed; all else is refused uncharged
 times = true                          # likewise: records have times, from 2026-01-05 until before 2026-01-12
@@ -145,10 +150,12 @@ def make_trial(
     records_per_owner: int = 40,
     most: int = MOST_OWNERS,
     cap: float = 10.0,
+    hosts: int = 0,
 ) -> TrialCity:
     """Write a new trial federation into a folder; one that is there already is used as it is.
 
-    `cap` is the most epsilon that every owner spends.
+    `cap` is the most epsilon that every owner spends. With so many `hosts`, each keeps the ledgers of its owners in one
+    file; owner i is on host i modulo their number.
     """
     if not 2 <= owners <= most:
         raise InvalidInput(f"a trial federation has 2 to {most} owners, got {owners}")
@@ -168,9 +175,12 @@ def make_trial(
     authority = Authority.create(folder / "authority", FEDERATION)
     trust = Trust.load(folder / "authority")
     _issue(authority, trust, folder / "provider", PROVIDER, "provider")
+    for host in range(hosts):
+        (folder / "hosts" / f"{host}").mkdir(parents=True, mode=0o700)
     for number in range(owners):
         place = folder / "owners" / f"owner-{number:03d}"
-        _write_owner(place, city, number, authority, trust, facts | {"cap": cap})
+        ledger = {"ledger": _SHARED.format(host=number % hosts)} if hosts else {}
+        _write_owner(place, city, number, authority, trust, facts | {"cap": cap} | ledger)
     trial.provider.write_text(
         provider_text(
             file="provider.toml",

@@ -16,7 +16,8 @@ from fedgroup.identity.tls import refresh
 log = logging.getLogger("fedgroup.identity")
 
 _REMEMBERED_S = 30.0
-_MOST = 10_000
+_MOST = 1 << 17
+"""Certificates that are remembered, of those that the authority signed."""
 MOMENT_S = 0.05
 """How old a look at the list of revocations may be."""
 REFRESH_S = 30.0
@@ -47,11 +48,14 @@ class Vouching:
         """Return the certificate, or raise `ProtocolViolation` if it is not, or no longer, good."""
         current, good = self._newest()
         known = good.get((der, role))
-        if known is None or time.monotonic() > known[1]:
+        if known is None:
             found = current.verify(der, role=role)
             if len(good) >= _MOST:
                 good.clear()
-            known = good[der, role] = (found, time.monotonic() + _REMEMBERED_S)
+            known = good[found.der, role] = (found, time.monotonic() + _REMEMBERED_S)
+        elif time.monotonic() > known[1]:  # a signature stays good; what it was given for may have ended
+            current.require_current(known[0])
+            good[known[0].der, role] = (known[0], time.monotonic() + _REMEMBERED_S)
         return known[0]
 
     def now(self) -> object:

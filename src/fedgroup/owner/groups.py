@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from fedgroup.errors import ProtocolViolation
@@ -242,6 +242,11 @@ class Memberships:
             members = [self._verify(der) for der in offer.certificates]
             if offer.mode == "trusted" and not policy.trusts({member.name for member in members} - {self._name}):
                 raise Unknown("mode")
+            # many owners of one process keep one copy of each other's certificates
+            offer = replace(
+                offer,
+                certificates=[getattr(each, "der", der) for each, der in zip(members, offer.certificates, strict=True)],
+            )
             known = Group.of(offer, members, name=self._name, key=self._key)
             if offer.mode == "masked" and not known.masks_all_pairs and not count_offer():
                 raise Unknown("offers")

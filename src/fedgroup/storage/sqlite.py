@@ -278,7 +278,7 @@ class SQLiteLedger(SQLiteFile):
 
     def now(self) -> str:
         """Return the time to date an answer with."""
-        return _as_text(int(time.time()))
+        return now_in_words()
 
     # --- inside a transaction -----------------------------------------------------------------------------------
 
@@ -368,6 +368,11 @@ class SQLiteLedger(SQLiteFile):
             found = _marks(connection)
         if found[0] != _APPLICATION_ID or found[1] not in _VERSIONS:
             raise InvalidInput(f"{self.path} is not a fedgroup ledger of version {_SCHEMA_VERSION}; name another file")
+
+
+def now_in_words() -> str:
+    """Return the time to date a line with."""
+    return _as_text(int(time.time()))
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.transport import packets
-from fedgroup.transport.tunnel import Tunnel
+from fedgroup.transport.tunnel import Tls, Tunnel
 
 _PATIENCE_S = 30.0
 _FAREWELL_S = 2.0
@@ -32,7 +32,7 @@ class BrokerAddress:
 
     host: str
     port: int
-    tls: ssl.SSLContext
+    tls: Tls
     keepalive_s: int = 10
     named: str | None = None
 

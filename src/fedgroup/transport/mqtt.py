@@ -21,6 +21,7 @@ from fedgroup.transport.backoff import Backoff
 from fedgroup.transport.codec import encode
 from fedgroup.transport.connection import BrokerAddress, Connection
 from fedgroup.transport.inbox import Inbox
+from fedgroup.transport.joining import Joining
 from fedgroup.transport.links import MOST_BYTES
 from fedgroup.transport.packets import Will
 from fedgroup.transport.topics import PROVIDER, Topics, require_owner
@@ -45,10 +46,11 @@ class _Party:
 class _Line:
     """One connection after the other, and what came over them."""
 
-    def __init__(self, broker: BrokerAddress, party: _Party, backoff: Backoff) -> None:
+    def __init__(self, broker: BrokerAddress, party: _Party, backoff: Backoff, joining: Joining | None = None) -> None:
         self._broker = broker
         self._party = party
         self._backoff = backoff
+        self._joining = joining or Joining()
         self._inbox = Inbox(when_full=self._hold, when_room=self._go_on)
         self._connection: Connection | None = None
         self.connections = 0
@@ -98,7 +100,8 @@ class _Line:
         while True:
             started = loop.time()
             try:
-                connection = await self._connect()
+                async with self._joining.turn():
+                    connection = await self._connect()
                 log.debug("connected", extra={"party": self._party.name})
                 trouble = await connection.end()
             except OSError as error:
@@ -196,7 +199,9 @@ class MqttOwnerLink(_MqttLink):
         certificate: bytes,
         agreed: bytes = b"",
         backoff: Backoff = Backoff(),  # noqa: B008 - frozen
+        joining: Joining | None = None,
     ) -> None:
+        """Owners of one process share `joining`: they connect in turn."""
         self._owner = require_owner(owner)
         self._topics = topics
         here = Presence(owner, here=True, certificate=certificate, agreed=agreed)
@@ -207,7 +212,7 @@ class MqttOwnerLink(_MqttLink):
             here=(topics.presence(owner), encode(here)),
             gone=Will(topics.presence(owner), encode(Presence(owner, here=False))),
         )
-        super().__init__(_Line(broker, party, backoff))
+        super().__init__(_Line(broker, party, backoff, joining))
 
     @property
     def waited_s(self) -> float:

@@ -7,9 +7,24 @@ from __future__ import annotations
 
 import ssl
 from contextlib import suppress
+from typing import Protocol
 
 _RECORD = 1 << 14
 """The most that TLS seals at once."""
+_PIECE = 1 << 12
+"""What is handed to TLS at once: for ever, it keeps as much memory as it was once given."""
+
+
+class Tls(Protocol):
+    """A context, or whatever gives a connection's TLS as one does."""
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+    ) -> ssl.SSLObject: ...
 
 
 class Tunnel:
@@ -20,7 +35,7 @@ class Tunnel:
     Guarantee: nothing is received before the handshake is over and the other side's certificate was verified.
     """
 
-    def __init__(self, tls: ssl.SSLContext, *, to: str | None = None) -> None:
+    def __init__(self, tls: Tls, *, to: str | None = None) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = tls.wrap_bio(self._incoming, self._outgoing, server_side=to is None, server_hostname=to)
@@ -47,6 +62,12 @@ class Tunnel:
 
         There may be something to send afterwards, also after an error.
         """
+        if len(data) <= _PIECE:
+            return self._received(data)
+        view = memoryview(data)
+        return b"".join(self._received(view[at : at + _PIECE]) for at in range(0, len(view), _PIECE))
+
+    def _received(self, data: bytes | memoryview) -> bytes:
         self._incoming.write(data)
         if not self._open and not self._shaken():
             return b""

@@ -24,12 +24,15 @@ _HOME = {
     "secure-sum": "fedgroup.lab.bench.secure_sum",
     "silos": "fedgroup.lab.bench.silos",
     "live": "fedgroup.lab.bench.live",
+    "live-many": "fedgroup.lab.bench.live_many",
     "page": "fedgroup.lab.bench.page",
 }
 
 NAMES = tuple(_HOME)
-_NEEDY = ("gpu", "silos", "live", "page")
+_NEEDY = ("gpu", "silos", "live", "live-many", "page")
 """Benches that do not run everywhere."""
+SIZED = ("live-many",)
+"""Benches of as many owners as one says."""
 
 
 def obstacle(name: str) -> str | None:
@@ -40,13 +43,19 @@ def obstacle(name: str) -> str | None:
     return lacking
 
 
-def run(name: str, *, quick: bool = False) -> Report:
-    """Return what the bench of that name measured; a quick one shows that it runs and judges nothing."""
+def run(name: str, *, quick: bool = False, owners: int | None = None) -> Report:
+    """Return what the bench of that name measured; a quick one shows that it runs and judges nothing.
+
+    `owners` is how many there are in a bench that can be had in any size.
+    """
     if name not in _HOME:
         raise InvalidInput(f"the benches are: {', '.join(NAMES)}; got {name!r}")
     if lacking := obstacle(name):
         raise InvalidInput(f"the bench {name} cannot run here: {lacking}")
     from fedgroup.lab.bench.measuring import Report, cores, versions
 
-    rows = import_module(_HOME[name]).measure(quick=quick)
+    sized = {} if owners is None else {"owners": owners}
+    if sized and name not in SIZED:
+        raise InvalidInput(f"the bench {name} has its own sizes; --owners is for {', '.join(SIZED)}")
+    rows = import_module(_HOME[name]).measure(quick=quick, **sized)
     return Report(name=name, quick=quick, cores=cores(), versions=versions(), rows=tuple(rows))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,14 @@ _BARE, _KEPT = b"echo bare", b"echo kept"
 class EchoingOwner:
     """An owner's link that sends back what is for no owner, and passes on the rest."""
 
-    def __init__(self, link: Any, *, file: Path) -> None:
+    def __init__(self, link: Any, *, file: Path | None = None) -> None:
+        """Without a `file`, echoes are not kept, whatever they ask for."""
         self._link = link
-        self._kept = sqlite3.connect(file, isolation_level=None)
-        self._kept.execute("PRAGMA journal_mode = WAL")
-        self._kept.execute("PRAGMA synchronous = FULL")
-        self._kept.execute("CREATE TABLE IF NOT EXISTS kept (message BLOB)")
+        self._kept = None if file is None else sqlite3.connect(file, isolation_level=None)
+        if self._kept is not None:
+            self._kept.execute("PRAGMA journal_mode = WAL")
+            self._kept.execute("PRAGMA synchronous = FULL")
+            self._kept.execute("CREATE TABLE IF NOT EXISTS kept (message BLOB)")
 
     @property
     def waited_s(self) -> float:
@@ -52,7 +55,7 @@ class EchoingOwner:
     async def received(self) -> AsyncIterator[tuple[str, bytes]]:
         """Yield what is for the owner."""
         async for sender, payload in self._link.received():
-            if payload.startswith(_KEPT):
+            if payload.startswith(_KEPT) and self._kept is not None:
                 self._kept.execute("INSERT INTO kept VALUES (?)", (payload,))
             if payload.startswith((_BARE, _KEPT)):
                 await self._link.send(PROVIDER, payload)
@@ -67,6 +70,8 @@ class EchoingProvider:
         self._link = link
         self._numbers = itertools.count()
         self._awaited: dict[bytes, tuple[int, asyncio.Event]] = {}
+        self.heard_at: list[float] | None = None
+        """When each message came that is not an echo; noted where somebody wants to know."""
 
     async def send_many(self, messages: Iterable[tuple[str, bytes]]) -> None:
         """Send as the link does."""
@@ -78,6 +83,8 @@ class EchoingProvider:
             if payload.startswith((_BARE, _KEPT)):
                 self._count(payload)
             else:
+                if self.heard_at is not None:
+                    self.heard_at.append(time.perf_counter())
                 yield owner, payload
 
     async def echo(self, owners: Sequence[str], *, size: int, kept: bool = False) -> None:

@@ -240,3 +240,8 @@ async def _seconds(work: Coroutine[Any, Any, None]) -> float:
 
 
 _QUESTIONS = (RangeQuery("count", Circle(10_000 + n, 10_000, 3_000), EPSILON) for n in itertools.count())
+
+
+def next_question() -> RangeQuery:
+    """Return a question that was not asked before."""
+    return next(_QUESTIONS)

@@ -88,6 +88,24 @@ def peak_mb(pid: int | None = None) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
 
+def cpu_s(pid: int) -> float:
+    """Return the processor time that a process has used so far; 0 where there is no such file."""
+    stat = Path("/proc", str(pid), "stat")
+    if not stat.exists():
+        return 0.0
+    used, system = stat.read_text().rpartition(")")[2].split()[11:13]
+    return (int(used) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def moved_bytes(pid: int) -> int:
+    """Return how many bytes a process has read and written so far, sockets included; 0 where there is no such file."""
+    io = Path("/proc", str(pid), "io")
+    if not io.exists():
+        return 0
+    facts = dict(line.split(": ") for line in io.read_text().splitlines())
+    return int(facts["rchar"]) + int(facts["wchar"])
+
+
 def cores() -> int:
     """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):

@@ -24,8 +24,8 @@ def program() -> str | None:
 
 
 @contextmanager
-def mosquitto_server(listening: Listening, topics: Topics, *, folder: Path) -> Iterator[None]:
-    """Run mosquitto while the context lasts."""
+def mosquitto_server(listening: Listening, topics: Topics, *, folder: Path) -> Iterator[int]:
+    """Run mosquitto while the context lasts; yield the id of its process."""
     found = program()
     if found is None:
         raise RuntimeError("mosquitto is not installed; see make services")
@@ -37,7 +37,7 @@ def mosquitto_server(listening: Listening, topics: Topics, *, folder: Path) -> I
         process = subprocess.Popen([found, "-c", settings], stdout=log, stderr=log, stdin=subprocess.DEVNULL)  # noqa: S603
     try:
         _wait(process, listening, folder / "mosquitto.log")
-        yield
+        yield process.pid
     finally:
         process.terminate()
         process.wait(timeout=_PATIENCE_S)

@@ -32,6 +32,12 @@ class Alone:
             self._process.join()
         return result
 
+    @property
+    def pid(self) -> int:
+        """The process' id."""
+        assert self._process.pid is not None  # noqa: S101  it was started
+        return self._process.pid
+
     def peak_mb(self) -> float:
         """Return the most memory that the process has held so far; it must run."""
         return peak_mb(self._process.pid)

@@ -1,0 +1,81 @@
+"""Parties of one process connect a few at a time, and show seldom enough that they are there."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from wire_certificates import Federation
+
+from driven_time import in_driven_time
+from fedgroup.identity.tls import OwnCalls
+from fedgroup.transport.connection import BrokerAddress, Connection
+from fedgroup.transport.joining import Joining, keepalive_s
+from fedgroup.transport.mqtt import MqttOwnerLink
+from fedgroup.transport.topics import Topics
+from fedgroup.transport.tunnel import Tunnel
+
+SECONDS = 0.5
+
+
+def test_owners_of_a_process_shake_hands_a_few_at_a_time_and_all_get_their_turn(
+    federation: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    under_way, most, done = 0, 0, set[str]()
+
+    async def slow(address: BrokerAddress, *, client: str, **_: object) -> Connection:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        try:
+            await asyncio.sleep(SECONDS)
+        finally:
+            under_way -= 1
+        done.add(client)
+        raise ConnectionRefusedError("that is all")
+
+    monkeypatch.setattr(Connection, "open", slow)
+    broker = BrokerAddress("localhost", 1, federation.client("ann-0"))
+
+    async def story() -> None:
+        joining = Joining(at_once=5)
+        links = [
+            MqttOwnerLink(f"owner-{i}", topics=Topics("city"), broker=broker, certificate=b"", joining=joining)
+            for i in range(40)
+        ]
+        for link in links:
+            link.start()
+        while len(done) < len(links):
+            await asyncio.sleep(SECONDS)
+        for link in links:
+            await link.close()
+
+    in_driven_time(story())
+    assert most == 5
+
+
+def test_many_parties_ping_seldom_and_few_as_before() -> None:
+    assert [keepalive_s(parties) for parties in (1, 500, 1_000, 2_500, 100_000)] == [10, 10, 20, 50, 120]
+
+
+def test_calls_by_one_context_show_the_certificate_of_who_calls(federation: Federation) -> None:
+    context = federation.client("provider")
+    calls = {
+        name: OwnCalls(context, federation.pem(name), federation.folder / f"{name}.key") for name in ("ann-0", "bob-1")
+    }
+    near = federation.listening(0).tls()
+    far = {name: (Tunnel(each, to="localhost"), Tunnel(near)) for name, each in calls.items()}
+    for _ in range(6):  # both shake hands at the same time
+        for client, server in far.values():
+            server.receive(client.to_send() if client.receive(b"") == b"" else b"")
+            client.receive(server.to_send())
+    assert {name: server.certificate for name, (_, server) in far.items()} == {
+        name: federation.der(name) for name in calls
+    }
+
+
+def test_a_certificate_that_went_away_is_an_error_of_the_line(federation: Federation, tmp_path: Path) -> None:
+    lost = OwnCalls(federation.client("ann-0"), tmp_path / "none.pem", tmp_path / "none.key")
+    with pytest.raises(OSError, match="No such file"):
+        Tunnel(lost, to="localhost")
