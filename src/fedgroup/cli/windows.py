@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 from fedgroup.cli.output import print_table, result
 
 if TYPE_CHECKING:
-    from fedgroup.privacy.budget import Ledger
-    from fedgroup.storage.hosted_ledger import HostedLedger
+    from fedgroup.privacy.windows_left import Windowed
 
 MOST_SHOWN = 50
 """So many stretches of windows are shown to people, the latest; programs get all."""
 
 
-def shown_windows(ledger: Ledger | HostedLedger) -> dict[str, Any] | None:
+def shown_windows(ledger: Windowed) -> dict[str, Any] | None:
     """Return the budget of a ledger's windows and what they cost, None if it has none."""
     from fedgroup.epsilon import NANO
     from fedgroup.privacy.windows import length_in_words

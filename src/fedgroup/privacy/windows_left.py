@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 from fedgroup.epsilon import NANO, Epsilon
 from fedgroup.errors import BudgetExhausted
@@ -89,7 +90,19 @@ class WindowsLeft:
         return True
 
 
-def windows_left(ledger: Ledger) -> WindowsLeft | None:
+class Windowed(Protocol):
+    """A ledger, as far as windows of time are concerned."""
+
+    @property
+    def window_budget(self) -> WindowBudget | None: ...
+
+    @property
+    def accounting(self) -> Accounting: ...
+
+    def windows_spent(self) -> WindowsSpent: ...
+
+
+def windows_left(ledger: Windowed) -> WindowsLeft | None:
     """Return what the windows of a ledger have left; None where they have no budget of their own."""
     budget = ledger.window_budget
     return None if budget is None else WindowsLeft(budget, ledger.windows_spent(), ledger.accounting)

@@ -30,6 +30,7 @@ from fedgroup.privacy.budget import (
 )
 from fedgroup.privacy.windows import WindowBudget, WindowsSpent
 from fedgroup.rho import Rho
+from fedgroup.storage.heads_table import ANOTHER_LOG, MOST_FORKS
 from fedgroup.storage.hosted_file import DROPPED, NO_REPLY, HostedFile
 from fedgroup.storage.hosted_rows import HEADS, KEPT, LINE, LINES, MOVED, ROW, Row, own_charge
 from fedgroup.storage.marks import Mark, Unmarked
@@ -242,10 +243,12 @@ class HostedLedger:
             return [Head(row[0], *(bytes(each) for each in row[1:])) for row in rows]
 
     def note_fork(self, head: Head, *, base: bytes, links: bytes) -> None:
-        """Keep a head of another log than the one that was seen, with what leads to it: a proof of two logs."""
+        """Keep a head of another log than the one that was seen, with what leads to it, unless there are enough."""
         with self.disk._transaction() as connection:
             row = (self._number, self._row(connection).log, head.number, head.head, head.signature, base, links)
-            connection.execute("INSERT OR IGNORE INTO forks VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            of_log = "SELECT count(*) FROM forks WHERE owner = ? AND log = ?"
+            if connection.execute(of_log, row[:2]).fetchone()[0] < MOST_FORKS:
+                connection.execute("INSERT OR IGNORE INTO forks VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         self._note_written()
 
     def forks(self) -> int:
@@ -258,7 +261,7 @@ class HostedLedger:
         """Believe the next log that the provider shows, and leave a line that tells so."""
         with self.disk._transaction() as connection:
             connection.execute("UPDATE holders SET log = log + 1 WHERE number = ?", (self._number,))
-            self._note(connection, "another log of the provider is believed from here on")
+            self._note(connection, ANOTHER_LOG)
         self._note_written()
 
     # --- marks and flushes --------------------------------------------------------------------------------------------
