@@ -97,10 +97,12 @@ def _write(world: World, asked: Run) -> None:
         text = file.read_text().replace("[ledger] ", windows, 1)
         assert windows in text
         file.write_text(text.replace("[policy] ", '[policy]\ncomplete_after = "10m"\n#', 1))
+    # a provider that knows nobody yet would ask the first hour of whichever process came first
+    least = "least_share = 1.0" + (f", least_owners = {asked.owners}" if asked.processes > 1 else "")
     with world.provider_file.open("a") as more:
         more.write(
             f'\n[[standing]]\nname = "hourly"\nuser = "standing"\nevery = "hour"\nsince = {START}\ncatch_up = 10000\n'
-            f'map = {{ grid = [4, 4], epsilon = {float(MUCH)}, method = "{asked.method}", least_share = 1.0 }}\n'
+            f'map = {{ grid = [4, 4], epsilon = {float(MUCH)}, method = "{asked.method}", {least} }}\n'
         )
 
 
