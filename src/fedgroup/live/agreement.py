@@ -34,7 +34,8 @@ _CHARGED = ("query", "setup")
 class Agreement:
     """What an owner's books say beside a log: charges that name an entry, and those from `before` there was this log.
 
-    `counted` are the charges whose answers are in the log's sums; the others failed, or came too late to count.
+    `counted` are the charges whose answers, or those of whose groups, are in the log's sums; the others failed, or came
+    too late to count.
     """
 
     heads: int

@@ -49,7 +49,8 @@ class Recovery:
 
     With e to spare, c colluders and n members that hold shares, a secret takes more than (n e + c) / (e + 1) of them.
     In a group without all pairs a secret is shared with fewer, the neighbours: there more than (n + c) / 2 members,
-    `signers`, sign who is left out before anything is told, and a secret takes more than (neighbours + 1 + c) / 2.
+    `signers`, sign who is left out before anything is told, and a secret takes more than (neighbours + 1 + c) / 2, and
+    more than c.
     """
 
     terms: MaskedTerms
@@ -71,7 +72,7 @@ class Recovery:
     def threshold(self, holders: int) -> int:
         """Return how many shares give a secret that so many members hold shares of, its dealer among them."""
         if self.signers:
-            return (holders + self.terms.colluders) // 2 + 1
+            return max(holders + self.terms.colluders, 2 * self.terms.colluders) // 2 + 1
         return (holders * self.spare + self.terms.colluders) // (self.spare + 1) + 1
 
     def require_enough(self, roster: Collection[int], survivors: Collection[int]) -> None:
