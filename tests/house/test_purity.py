@@ -34,6 +34,7 @@ ENTROPY = {
     "service/pages/owner_page.py": "nothing: it compares tokens in constant time",
     "service/pages/sessions.py": "names of sessions, codes, the secret of cookies",
     "owner/groups.py": "numbers for the seed of a mask graph",
+    "storage/hosted_file.py": "names of files of ledgers, and of ledgers in them",
     "storage/owner_ledger.py": "names of ledgers",
     "storage/provider_state.py": "users' tokens, names of questions",
     "live/asking.py": "ids of rounds",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from live_world import PATIENCE_S
+from msgspec import structs
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
@@ -95,6 +96,7 @@ def test_hosted_owners_answer_and_pay_as_others_do(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(live_hosting, "PATIENCE_S", 0.0)
     host = Host(tmp_path / "federation", owners=5)
     config = read_config(host.trial.provider, ProviderConfig)
+    config = structs.replace(config, answers=structs.replace(config.answers, seconds=PATIENCE_S))
 
     async def story() -> None:
         async with (
