@@ -202,7 +202,7 @@ def test_a_leader_that_gives_other_sums_when_its_round_is_asked_again_is_not_cou
 ) -> None:
     """Else it would make a log that nobody verifies any more."""
 
-    async def keep(_fixed: Any) -> None:
+    async def keep(_fixed: Any, _paid: bool) -> None:
         """Nothing dies here."""
 
     async def run() -> None:
