@@ -325,7 +325,7 @@ def test_an_owner_that_was_asked_alone_and_left_pays_once_though_the_provider_di
                     held.push_async_callback(lambda: ended(city.owners["late"].task))
                 else:
                     late = city.owners["late"]
-                    late.link = city.hub.owner("late", late.node._identity.der)
+                    late.link = city.hub.owner("late", desk.known["late"])
                     late.task = asyncio.create_task(
                         run_owner(late.node, late.link, decode=decode, flushing=Flushing(), in_thread=False)
                     )

@@ -275,8 +275,7 @@ class Asking:
         await self._unmasked(asked, able, taking, tally, deadline=deadline)
         hidden = [group for group in masked if group.name in dealt and group not in [each.group for each in able]]
         spoilt = [*hidden, *(g for g in masked if g.name not in dealt and not taking.finish(g, counted))]
-        leaders = {g.members[0] for g in groups if g.mode == "trusted" and g.asked(tally.left_out)}
-        tally.led_nothing |= leaders - counted
+        tally.led_nothing |= {g.members[0] for g in groups if g.mode == "trusted" and g.asked(tally.left_out)} - counted
         self._note_lapses(
             tally,
             [*spoilt, *(each.group for each in able if each.left_out)],
