@@ -11,7 +11,7 @@ from fedgroup.lab.bench.mosquitto_server import program
 def test_the_bench_tells_questions_beside_echoes() -> None:
     assert program(), "mosquitto is not installed: run `make services`"
     sealing, *rows = run("live", quick=True).as_json()["rows"]
-    *rows, by_dp, by_mpc, load = rows
+    *rows, by_dp, by_mpc, grouping, load = rows
     assert by_dp["case"] == "map of 64 cells by dp, 6 owners, mosquitto broker"
     assert min(by_dp["ours_s"], by_mpc["ours_s"], by_mpc["reference_s"]) > 0
     assert (sealing["case"], sealing["microseconds_each"] > 0) == ("1,000 answers sealed and opened", True)
@@ -22,7 +22,9 @@ def test_the_bench_tells_questions_beside_echoes() -> None:
     ]
     assert all(min(row["ours_s"], row["reference_s"], row["kept_echo_s"]) > 0 for row in rows)
     assert all("by aiomqtt" in row["reference"] for row in rows)
-    assert [row["messages"] for row in rows] == [12, 24, 12, 24]
+    assert [row["messages"] for row in rows] == [12, 36, 12, 36]
+    assert grouping["case"] == "hybrid grouping, 8 owners, mosquitto broker"
+    assert min(grouping["rounds"], grouping["comparisons"], grouping["ours_s"], grouping["reference_s"]) > 0
     assert load["case"] == "3 users x 6 owners, 1 s, mosquitto broker"
     assert min(load["questions_a_second"], load["echoes_a_second"]) > 0
     assert 0 < load["p50_s"] <= load["p99_s"]

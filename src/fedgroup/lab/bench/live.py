@@ -59,6 +59,8 @@ def measure(*, quick: bool) -> Iterator[Row]:
     if all(find_spec(name) for name in _SERVICE):
         for broker in ("embedded", *outside)[-1 if quick else 0 :]:
             yield _load(broker, quick=quick)
+        if not quick:
+            yield _load(("embedded", *outside)[-1], quick=quick, hosted=True)
 
 
 def _maps(*, quick: bool) -> Iterator[Row]:
@@ -90,14 +92,16 @@ def _grouping(*, owners: int) -> Row:
     )
 
 
-def _load(broker: str, *, quick: bool) -> Row:
+def _load(broker: str, *, quick: bool, hosted: bool = False) -> Row:
     from fedgroup.lab.bench.live_load import measure_load
 
     owners, users, seconds = (6, 3, 1) if quick else (200, 20, 60)
-    return _load_row(measure_load(broker, owners=owners, users=users, seconds=seconds), owners, users, seconds, broker)
+    loaded = measure_load(broker, owners=owners, users=users, seconds=seconds, hosted=hosted)
+    how = f"{broker} broker" + (", ledgers of a process in one file" if hosted else "")
+    return _load_row(loaded, owners, users, seconds, how)
 
 
-def _load_row(loaded: Loaded, owners: int, users: int, seconds: int, broker: str) -> Row:
+def _load_row(loaded: Loaded, owners: int, users: int, seconds: int, how: str) -> Row:
     questions, echoes = loaded.questions, loaded.echoes
     more = {
         "questions_a_second": questions.a_second,
@@ -110,7 +114,7 @@ def _load_row(loaded: Loaded, owners: int, users: int, seconds: int, broker: str
         "owners": owners,
     }
     return Row(
-        f"{users} users x {owners:,} owners, {seconds} s, {broker} broker",
+        f"{users} users x {owners:,} owners, {seconds} s, {how}",
         questions.quantile_s(0.5),
         loaded.peak_mb,
         f"bare echoes, {users} at once, over our own connections",

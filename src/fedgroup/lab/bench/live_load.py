@@ -25,6 +25,7 @@ from fedgroup.lab.bench.live_sides import (
     EPSILON,
     MESSAGE_BYTES,
     PATIENCE_S,
+    PROCESSES,
     be_quiet,
     config_of,
     listening_of,
@@ -76,10 +77,14 @@ class Loaded:
     peak_mb: float
 
 
-def measure_load(broker: str, *, owners: int, users: int, seconds: float) -> Loaded:
-    """Return what so many users got in so many seconds of a federation of so many owners."""
+def measure_load(broker: str, *, owners: int, users: int, seconds: float, hosted: bool) -> Loaded:
+    """Return what so many users got in so many seconds of a federation of so many owners.
+
+    Where they are `hosted`, the owners of a process keep their ledgers in one file, which is flushed once for all.
+    """
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
-        trial, port = make_trial(Path(place, "trial"), owners=owners, seed=1, cap=_CAP), free_port()
+        hosts = PROCESSES if hosted else 0
+        trial, port = make_trial(Path(place, "trial"), owners=owners, seed=1, cap=_CAP, hosts=hosts), free_port()
         if broker == "mosquitto":
             stack.enter_context(mosquitto_server(listening_of(trial, port), Topics(FEDERATION), folder=Path(place)))
         embedded, http_port = broker == "embedded", free_port()

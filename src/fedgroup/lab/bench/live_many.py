@@ -99,7 +99,7 @@ def measure(*, quick: bool, owners: int = OWNERS) -> Iterator[Row]:
 
 
 def _row(timed: Timed, owners: int, owners_mb: float, broker: str) -> Row:
-    trips = "" if timed.method == "dp" else ", twice"
+    trips = "" if timed.method == "dp" else ", three times"
     name = "masked cohorts" if timed.method == "cohorts" else timed.method
     more = {
         "owners": owners,

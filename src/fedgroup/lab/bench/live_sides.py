@@ -35,7 +35,7 @@ EPSILON = Epsilon.of(0.05)
 TRIPS = {"dp": 1, "cohorts": 3}
 """How often messages go out and back: a masked round asks who is there first, and takes the masks off at the end."""
 
-_PROCESSES = 2
+PROCESSES = 2
 MESSAGE_BYTES = 150
 _WORD_BYTES = 8
 PATIENCE_S = 120.0
@@ -106,7 +106,7 @@ def beside(run: Callable[[Sequence[Path], int], None], trial: TrialCity, port: i
 
 def owner_files(trial: TrialCity) -> list[list[Path]]:
     """Return the owners' files, those of each process together."""
-    return [trial.owners[at::_PROCESSES] for at in range(_PROCESSES)]
+    return [trial.owners[at::PROCESSES] for at in range(PROCESSES)]
 
 
 def be_quiet() -> None:
