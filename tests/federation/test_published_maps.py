@@ -207,3 +207,13 @@ def test_people_are_not_read_from_a_map_that_counts_them_at_their_first_place_on
         asked = federation.people(fg.Circle(10_000, 10_000, 4_000), error=200, method="mpc")
         assert asked.charged > 0
         assert federation.ask("people", fg.Circle(10_000, 10_000, 4_000), from_map=True).charged == 0
+
+
+def test_a_map_is_published_for_a_rho_that_it_does_not_exceed() -> None:
+    joined = federation(settings={"seed": 1, "budget": 2, "delta": 1e-6, "accounting": "zcdp"})
+    before = joined.left_rho
+    made = joined.publish(rho=0.125, records=8_000)
+    assert made.epsilon == 0.5
+    assert before - joined.left_rho <= 0.125
+    with pytest.raises(InvalidQuery, match="one price"):
+        joined.publish(rho=0.125, epsilon=1)

@@ -270,7 +270,7 @@ class Federation:
     def publish(
         self, *, kind: str = "count", epsilon: float | Epsilon | None = None, **details: Unpack[PublishDetails]
     ) -> PublishedMap:
-        """Return a map that answers any range for nothing from then on; it costs `epsilon` once: `PublishDetails`."""
+        """Return a map that answers any range for nothing; it costs `epsilon`, or `rho`, once: see `PublishDetails`."""
         started = time.perf_counter()
         self._require_open()
         planned = self._publisher.planned(kind, epsilon, details)

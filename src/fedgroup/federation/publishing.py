@@ -29,7 +29,7 @@ from fedgroup.provider.role import Provider
 from fedgroup.questions.answers import Answer
 from fedgroup.questions.methods import METHODS
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.said import question_of, require_known, some_epsilon
+from fedgroup.questions.said import question_of, require_known, some_price
 from fedgroup.space import Grid, PublicMap
 from fedgroup.user.pricing import error_said
 
@@ -87,11 +87,11 @@ class Publisher:
     def planned(self, kind: str, epsilon: float | Epsilon | None, details: Mapping[str, Any]) -> Planned:
         """Return a map as it would be published, or say what is wrong with it; nothing is spent."""
         require_known(details, PublishDetails, what="a published map")
-        own = {name: details.get(name) for name in ("records", "most_cells")}
+        own = {name: details.get(name) for name in ("records", "most_cells", "rho")}
         said = checked(cast(Details, {name: value for name, value in details.items() if name not in own}))
         if said.get("method") == "exact" or said.get("repeat", 1) != 1 or said.get("evaluate", False):
             raise InvalidQuery("a map is published by private methods, once at a time; true values are had by map()")
-        cost = some_epsilon(epsilon)
+        cost = some_price(epsilon, own["rho"])  # its noise is that of an epsilon in any case
         whole = question_of(kind, Grid(self._map.domain, 1, 1), cost, said, self._map)
         require_uncut(whole, cut=self._cut)
         self._require_columns(whole)
