@@ -28,8 +28,9 @@ def test_everything_an_answer_depends_on_is_in_its_name() -> None:
         name(replace(FARES, range=Rectangle(0, 0, 5, 6))),
         name(replace(FARES, range=Circle(2, 2, 1))),
         name(replace(FARES, epsilon=Epsilon(6))),
-        name(replace(FARES, rho=Rho(5))),
-        name(replace(FARES, rho=Rho(6))),
+        name(replace(FARES, rho=Rho(10**11))),
+        name(replace(FARES, rho=Rho(10**11 + 1))),  # its largest pure epsilon is the same
+        name(replace(FARES, epsilon=Rho(10**11).pure)),  # of other noise
         name(replace(FARES, since=1)),
         name(replace(FARES, until=101)),
         name(replace(FARES, since=None)),
