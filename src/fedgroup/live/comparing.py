@@ -2,6 +2,10 @@
 
 All comparisons of a wave go step by step together: an owner gets the frames of all its comparisons in one message, and
 its reply holds those for all the others. So a wave takes as many rounds as one comparison does, seven at most.
+
+Guarantee: two owners whose comparison came to a bit are not compared again in the epochs they are in. A later plan
+           takes the bit that the provider learnt, if both say that the comparison is one of their epoch. Such bits are
+           kept in memory only, so a provider that starts anew compares anew.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.live.desk import Desk
-from fedgroup.messages.asked import Relay, RelayMany
+from fedgroup.messages.asked import Recall, Relay, RelayMany
 from fedgroup.messages.limits import MOST_RELAYS
-from fedgroup.messages.said import RelayedMany
+from fedgroup.messages.said import Recalled, RelayedMany
 from fedgroup.provider.lazy_grouping import Progress
 from fedgroup.secure.sign import Bits
 
@@ -49,14 +53,44 @@ class _Pair:
         return self.second if owner == self.first else self.first
 
 
+@dataclass(frozen=True)
+class _Known:
+    """A bit that the provider learnt, and of which comparison."""
+
+    session: bytes
+    over: tuple[int, int, float]
+    bit: int
+
+
+class Learnt:
+    """The bits that the provider learnt of pairs of owners, the last of each; who is first makes no difference."""
+
+    def __init__(self) -> None:
+        self._known: dict[frozenset[str], _Known] = {}
+
+    def keep(self, pair: _Pair, session: bytes, over: tuple[int, int, float]) -> None:
+        bit = pair.shares[pair.first] ^ pair.shares[pair.second]
+        self._known[frozenset((pair.first, pair.second))] = _Known(session, over, bit)
+
+    def among(self, owners: Iterable[str], over: tuple[int, int, float]) -> dict[frozenset[str], _Known]:
+        """Return what was learnt over this grid and threshold of pairs of these owners."""
+        here = frozenset(owners)
+        return {pair: known for pair, known in self._known.items() if known.over == over and pair <= here}
+
+
 class LiveComparing:
     """Compares owners two by two over one grid. Owners that will not be compared, or fall silent, are a "no"."""
 
-    def __init__(self, desk: Desk, *, grid: tuple[int, int], threshold: float, seconds: float) -> None:
+    def __init__(
+        self, desk: Desk, *, grid: tuple[int, int], threshold: float, seconds: float, learnt: Learnt | None = None
+    ) -> None:
         self._desk = desk
+        self._learnt = Learnt() if learnt is None else learnt
+        self._recalled: dict[frozenset[str], int] = {}
         self._grid = grid
         self._threshold = threshold
         self._seconds = seconds
+        self._over = (*grid, threshold)
         self.refused: set[str] = set()
         self.rounds = 0
 
@@ -75,24 +109,59 @@ class LiveComparing:
         told = {"compared": far.compared, "expected": far.expected, "waves": far.waves, "rounds": self.rounds}
         log.info("comparing owners", extra=told)
 
+    async def recall(self, owners: Iterable[str]) -> None:
+        """Take the bits of comparisons that both owners began in the epochs they are in; others are made anew."""
+        known = self._learnt.among(owners, self._over)
+        sessions: dict[str, list[bytes]] = {}
+        for pair, each in known.items():
+            for owner in pair:
+                sessions.setdefault(owner, []).append(each.session)
+        most = max(map(len, sessions.values()), default=0)
+        held = {
+            (owner, session)
+            for begin in range(0, most, MOST_RELAYS)
+            for owner, some in (await self._held(sessions, begin)).items()
+            for session in some
+        }
+        self._recalled = {
+            pair: each.bit for pair, each in known.items() if all((owner, each.session) in held for owner in pair)
+        }
+
+    async def _held(self, sessions: dict[str, list[bytes]], begin: int) -> dict[str, list[bytes]]:
+        name = secrets.token_bytes(16)
+        asked = {
+            owner: Recall(name, each[begin : begin + MOST_RELAYS], self._desk.agreed)
+            for owner, each in sessions.items()
+            if each[begin:]
+        }
+        self.rounds += 1
+        replies = await self._desk.ask(name, asked, (Recalled,), seconds=self._seconds, patient=True)
+        return {owner: reply.sessions for owner, reply in replies.said.items()}
+
     async def shares(self, pairs: Sequence[tuple[str, str]]) -> tuple[Bits, Bits]:
         """Return both sides' shares of the bits of all pairs."""
         under_way = {
             secrets.token_bytes(16): _Pair(first, second, {})
             for first, second in pairs
-            if self.refused.isdisjoint((first, second))
+            if self.refused.isdisjoint((first, second)) and frozenset((first, second)) not in self._recalled
         }
+        begun = dict(under_way)
         found = {(pair.first, pair.second): pair for pair in under_way.values()}
         frames = [(owner, session, b"") for session, pair in under_way.items() for owner in (pair.first, pair.second)]
         for _ in range(_MOST_STEPS):
             if not frames:
                 break
             frames = await self._step(frames, under_way)
+        for session, pair in begun.items():
+            if len(pair.shares) == 2:
+                self._learnt.keep(pair, session, self._over)
         shares = np.zeros((2, len(pairs)), dtype=np.uint8)
         for at, (first, second) in enumerate(pairs):
-            pair = found.get((first, second))
-            if pair is not None and len(pair.shares) == 2:
-                shares[:, at] = pair.shares[first], pair.shares[second]
+            compared = found.get((first, second))
+            if compared is not None and len(compared.shares) == 2:
+                shares[:, at] = compared.shares[first], compared.shares[second]
+            else:
+                shares[0, at] = self._recalled.get(frozenset((first, second)), 0)
         return shares[0], shares[1]
 
     async def _step(

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import TooFewHeard
-from fedgroup.live.comparing import LiveComparing
+from fedgroup.live.comparing import Learnt, LiveComparing
 from fedgroup.live.desk import Desk
 from fedgroup.live.logs import note_refusals
 from fedgroup.live.mending import Lapses
@@ -64,6 +64,7 @@ class Forming:
         self._most = most
         self._log = log
         self._provider = Provider()
+        self._learnt = Learnt()
         self._unheard: dict[str, Describe] = {}  # what each owner was asked for the last time, until it is heard
 
     @property
@@ -111,7 +112,10 @@ class Forming:
         """Group by noisy vectors, and by secure comparisons of owners that opted in where the graph asks for them."""
         if vectors is not None and not settings.kind.compares:
             return await asyncio.to_thread(self._provider.group, vectors, settings, private=True)
-        compare = LiveComparing(self._desk, grid=grid, threshold=settings.threshold, seconds=self._seconds)
+        compare = LiveComparing(
+            self._desk, grid=grid, threshold=settings.threshold, seconds=self._seconds, learnt=self._learnt
+        )
+        await compare.recall(names)
         return await asyncio.to_thread(
             self._provider.group_compared,
             vectors,

@@ -239,6 +239,22 @@ class RelayMany:
 
 
 @dataclass(frozen=True)
+class Recall:
+    """Which of these comparisons did the owner begin in the epoch it is in? Their bits hold on, and need no other."""
+
+    round: bytes
+    sessions: list[bytes]
+    agreed: bytes = b""
+
+    def __post_init__(self) -> None:
+        require_agreed(self.agreed)
+        require_id(self.round)
+        require(len(self.sessions) <= MOST_RELAYS, f"at most {MOST_RELAYS} comparisons are asked about together")
+        for session in self.sessions:
+            require_id(session)
+
+
+@dataclass(frozen=True)
 class Leave:
     """The plan is over: forget its group."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedgroup.errors import ProtocolViolation
 
-VERSION = 7
+VERSION = 8
 ID_BYTES = 16
 SIGNATURE_BYTES = 64
 AGREED_BYTES = 16

@@ -1,9 +1,9 @@
 """What live roles say to each other on a wire. Plain values only, checked at birth: whoever decodes, checks.
 
-    provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Unmask, Check, Balance, Relay, RelayMany, Leave,
-                         Agreed, Chain
+    provider -> owner    Describe, Offer, Reveal, Seal, Ask, Go, Unmask, Check, Balance, Relay, RelayMany, Recall,
+                         Leave, Agreed, Chain
     owner -> provider    Described, Accepted, Revealed, Sealed, Noisy, Ready, Masked, Vouched, Unmasked, Checked, Left,
-                         Relayed, RelayedMany, Refused, Seen
+                         Relayed, RelayedMany, Recalled, Refused, Seen
     owner -> owner       Letter, sealed end to end: broker and provider see ciphertext only
     anyone               Presence, retained: an owner is here or gone
 
@@ -24,6 +24,7 @@ from fedgroup.messages.asked import (
     Go,
     Leave,
     Offer,
+    Recall,
     Relay,
     RelayMany,
     Reveal,
@@ -41,6 +42,7 @@ from fedgroup.messages.said import (
     Noisy,
     Presence,
     Ready,
+    Recalled,
     Refused,
     Relayed,
     RelayedMany,
@@ -51,12 +53,12 @@ from fedgroup.messages.said import (
 )
 
 ToOwner = (
-    Describe | Offer | Reveal | Seal | Ask | Go | Unmask | Check | Balance | Relay | RelayMany | Leave | Agreed | Chain
-    | Letter
+    Describe | Offer | Reveal | Seal | Ask | Go | Unmask | Check | Balance | Relay | RelayMany | Recall | Leave | Agreed
+    | Chain | Letter
 )  # fmt: skip
 FromOwner = (
     Described | Accepted | Revealed | Sealed | Noisy | Ready | Masked | Vouched | Unmasked | Checked | Left | Relayed
-    | RelayedMany | Refused | Seen
+    | RelayedMany | Recalled | Refused | Seen
 )  # fmt: skip
 
 WIRE: dict[str, type] = {one.__name__: one for one in (*get_args(ToOwner), *get_args(FromOwner), Presence)}

@@ -232,6 +232,20 @@ class RelayedMany:
 
 
 @dataclass(frozen=True)
+class Recalled:
+    """The comparisons that the owner began in the epoch it is in, of those it was asked about."""
+
+    round: bytes
+    sessions: list[bytes]
+
+    def __post_init__(self) -> None:
+        require_id(self.round)
+        require(len(self.sessions) <= MOST_RELAYS, f"at most {MOST_RELAYS} comparisons are told of together")
+        for session in self.sessions:
+            require_id(session)
+
+
+@dataclass(frozen=True)
 class Letter:
     """A member's exact sums for the leader of its trusted group, sealed: others see two names and a public length."""
 

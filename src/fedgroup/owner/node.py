@@ -28,6 +28,7 @@ from fedgroup.messages.asked import (
     Go,
     Leave,
     Offer,
+    Recall,
     Relay,
     RelayMany,
     Reveal,
@@ -225,10 +226,8 @@ class OwnerNode:
                 return []
             case Agreed():
                 return []
-            case Relay():
-                return self._said(self._relays.receive(message, limit=self.policy.comparisons))
-            case RelayMany():
-                return self._said(self._relays.receive_many(message, limit=self.policy.comparisons))
+            case Relay() | RelayMany() | Recall():
+                return self._said(self._relays.told(message, limit=self.policy.comparisons))
         raise ProtocolViolation("an owner does not understand this")
 
     def _unwilling(self, message: ToOwner) -> str | None:

@@ -44,6 +44,8 @@ class ComparisonBook(Protocol):
         self, session: bytes, *, over: str, limit: int, freeze: Callable[[], bytes]
     ) -> bytes | None: ...
 
+    def compared(self, sessions: Sequence[bytes]) -> list[bytes]: ...
+
 
 class LogWatch(Protocol):
     """What an owner knows of the provider's public log; see `heads.py`."""

@@ -1,7 +1,9 @@
 """A live owner's secure comparisons: frames for the other owner travel sealed through the provider, which learns a bit.
 
 Frames of comparisons with many owners travel together, a step at a time. A step that comes again gets the reply of the
-first time; a frame out of turn, or changed, ends its own comparison and no other.
+first time; a frame out of turn, or changed, ends its own comparison and no other. Vector, grid and threshold are frozen
+for an epoch, so the bit of a comparison holds to its end: an owner tells which ones it began in it, and none is made
+twice.
 
 Requires:  the owner opted in (`Policy.comparisons`); the other owner's certificate was verified.
 Guarantee: at most that many comparisons begin per epoch, all over one grid of one domain, one threshold and one
@@ -17,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from fedgroup.errors import BudgetExhausted, FedgroupError, ProtocolViolation
-from fedgroup.messages.asked import Relay, RelayMany
-from fedgroup.messages.said import Refused, Relayed, RelayedMany
+from fedgroup.messages.asked import Recall, Relay, RelayMany
+from fedgroup.messages.said import Recalled, Refused, Relayed, RelayedMany
 from fedgroup.owner.node_parts import Certified, ComparisonBook, OwnIdentity
 from fedgroup.owner.refusals import reason_of
 from fedgroup.secure.comparison import Comparison
@@ -77,6 +79,15 @@ class Relays:
         self._vector = vector
         self._sessions: OrderedDict[bytes, _Session] = OrderedDict()
         self._replies: OrderedDict[bytes, RelayedMany] = OrderedDict()
+
+    def told(self, message: Relay | RelayMany | Recall, *, limit: int) -> Relayed | RelayedMany | Recalled:
+        """Return what follows from a message about comparisons; an owner that takes part in none recalls none."""
+        match message:
+            case Relay():
+                return self.receive(message, limit=limit)
+            case RelayMany():
+                return self.receive_many(message, limit=limit)
+        return Recalled(message.round, self._book.compared(message.sessions) if limit else [])
 
     def receive_many(self, step: RelayMany, *, limit: int) -> RelayedMany:
         """Take the frames of a step, in their order, and return what the other sides are to be sent."""

@@ -210,6 +210,13 @@ class HostedLedger:
         with self.disk._reading() as connection:
             return self._comparisons(connection, self._row(connection).standing.epoch)
 
+    def compared(self, sessions: Sequence[bytes]) -> list[bytes]:
+        """Return which of these comparisons began in this epoch."""
+        look = "SELECT 1 FROM comparisons WHERE owner = ? AND epoch = ? AND session = ?"
+        with self.disk._reading() as connection:
+            mine = self._number, self._row(connection).standing.epoch
+            return [each for each in sessions if connection.execute(look, (*mine, each)).fetchone() is not None]
+
     def count_offer(self, *, limit: int) -> bool:
         """Count a group that was offered in this epoch, and tell whether there were at most `limit`."""
         with self.disk._transaction() as connection:

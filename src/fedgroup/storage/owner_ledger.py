@@ -262,6 +262,12 @@ class OwnerLedger(SQLiteLedger):
             found = connection.execute("SELECT count(*) FROM comparisons WHERE epoch = ?", (self.epoch,)).fetchone()
             return int(found[0])
 
+    def compared(self, sessions: Sequence[bytes]) -> list[bytes]:
+        """Return which of these comparisons began in this epoch."""
+        look, epoch = "SELECT 1 FROM comparisons WHERE session = ? AND epoch = ?", self.epoch
+        with self._reading() as connection:
+            return [each for each in sessions if connection.execute(look, (each, epoch)).fetchone() is not None]
+
     def mark(self) -> Mark:
         """Return which ledger this is and how far it has come; all of that is on disk once `flush` returned."""
         with self._reading() as connection:
