@@ -90,3 +90,22 @@ def test_questions_are_counted_by_the_minute():
     metrics.count_question("dp", "answered", 0.1)
     metrics.count_question("dp", "failed", 0.3)
     assert metrics.by_minute(3) == [(0, None), (1, 0.5), (2, 0.2)]
+
+
+def test_operators_choose_how_owners_are_grouped_and_are_told_what_it_shows(here, opened, picture):
+    name, token = here.new_user(role="operator")
+    page = opened(token=token)
+    page.goto(f"{here.url}federation")
+    expect(page.get_by_text("pays this epsilon")).to_be_visible()
+    expect(page.get_by_text("one exact bit")).to_have_count(0)
+    page.get_by_role("combobox", name="how owners are grouped").click()
+    page.get_by_role("option", name=re.compile("^hybrid")).click()
+    expect(page.get_by_text("one exact bit of each pair")).to_be_visible()
+    page.get_by_role("combobox", name="how owners are grouped").click()
+    page.get_by_role("option", name=re.compile("^secure")).click()
+    expect(page.get_by_text("It costs no epsilon.")).to_be_visible()
+    expect(page.get_by_label("epsilon of grouping")).to_be_hidden()
+    picture(page)
+    page.get_by_role("button", name="Group anew").click()
+    expect(page.get_by_text(re.compile("Done: .* groups?, "))).to_be_visible()
+    assert here.tell("spent", name) == 0

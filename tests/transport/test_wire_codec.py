@@ -64,6 +64,7 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "agreed": st.sampled_from([b"", bytes(range(16))]),
     "earlier": st.binary(min_size=16, max_size=16),
     "session": st.binary(min_size=16, max_size=16),
+    "sessions": st.lists(st.binary(min_size=16, max_size=16), max_size=3),
     "commitment": st.binary(min_size=32, max_size=32),
     "number": st.binary(min_size=32, max_size=32),
     "base": st.binary(min_size=32, max_size=32),

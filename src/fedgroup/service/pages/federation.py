@@ -8,6 +8,7 @@ from html import escape
 
 from nicegui import ui
 
+from fedgroup.questions.graphs import GRAPHS, PRIVATE
 from fedgroup.service.accounts import is_operator
 from fedgroup.service.pages.frame import framed, gauge, telling
 from fedgroup.service.pages.visits import Visit
@@ -77,18 +78,23 @@ class _FederationPage:
             _set(self._latency, view.latency)
 
     def _regrouping(self) -> None:
+        usual = self._visit.service.provider.settings.grouping.graph
+        graph = ui.select({name: f"{name}: {GRAPHS[name].how}" for name in PRIVATE}, label="how owners are grouped")
+        graph.props("outlined dense hide-bottom-space options-dense").classes("fg-wide").set_value(usual)
         with ui.element("div").classes("fg-fields"):
             price = ui.number("epsilon of grouping", value=_PRICE, min=0.01, step=0.1)
-            price.props("outlined dense hide-bottom-space")
+            price.props("outlined dense hide-bottom-space").bind_visibility_from(graph, "value", _has_price)
             ask = ui.button("Group anew", color=None).classes("fg-plain-button").props("no-caps flat")
-        said = ui.label("Every owner, and your allowance, is charged this.").classes("fg-small").props('role="status"')
+        ui.label().classes("fg-small").bind_text_from(graph, "value", _what_it_costs)
+        said = ui.label().classes("fg-small").props('role="status"')
 
         async def regroup() -> None:
             ask.disable()
             said.text = "Asking all owners …"
             try:
                 with telling(lambda fault: setattr(said, "text", fault)):
-                    asked = PlanAsked.model_validate({"epsilon": price.value})
+                    cost = {"epsilon": price.value} if _has_price(graph.value) else {}
+                    asked = PlanAsked.model_validate({"graph": graph.value, **cost})
                     question = await self._visit.regroup(asked)
                     made = PlanShown.model_validate(question.answer)
                     said.text = f"Done: {counted(made.groups, 'group')}, owners alone included."
@@ -98,6 +104,20 @@ class _FederationPage:
             await self.refresh()
 
         ask.on_click(regroup)
+
+
+def _has_price(graph: str) -> bool:
+    return GRAPHS[graph].vectors
+
+
+def _what_it_costs(graph: str) -> str:
+    """Return what every owner gives for groups that are found so."""
+    charged = "Every owner, and your allowance, pays this epsilon." if _has_price(graph) else "It costs no epsilon."
+    compared = (
+        " Owners that opted in are compared two by two, which shows the provider one exact bit of each pair: "
+        "that is not differentially private. Who did not is compared with nobody."
+    )
+    return charged + (compared if GRAPHS[graph].compares else "")
 
 
 @contextmanager
