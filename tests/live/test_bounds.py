@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -146,6 +148,28 @@ def test_a_liar_in_a_cohort_is_found_by_elimination_and_the_others_are_heard_aga
                 assert answer.value == found.true_count(question(number), honest)
                 assert set(found.provider.doubted) == {"owner-5"}
             assert {float(owner.ledger.spent()) for owner in found.owners.values()} == {4 * 50.0}  # nobody paid twice
+
+    asyncio.run(run())
+
+
+def test_cohorts_drawn_anew_follow_from_the_numbers_of_those_before(city: Callable[..., Any]) -> None:
+    async def run() -> None:
+        async with city(owners=12, most_records=100, cap=1_000) as found:
+            lie(found.owners["owner-5"], 10**6)
+            drawn, seeds = [], []
+            for number in (1, 2):
+                await found.provider.ask(question(number), method="cohorts")
+                plan = found.provider.plans["cohorts"]
+                drawn.append({frozenset(roster.members) for roster in plan.rosters})
+                seeds.append(plan.joint_seed)
+            ordered = sorted(
+                found.owners, key=lambda name: sha256(b"fedgroup cohorts v1" + seeds[0] + name.encode()).digest()
+            )
+            assert drawn[1] == {frozenset(ordered[start::3]) for start in range(3)}
+            assert seeds[0] != seeds[1]
+            told = plan.groups[0]
+            other = replace(plan, groups=(replace(told, seed="00" * 32), *plan.groups[1:]))
+            assert other.joint_seed != plan.joint_seed  # every group's numbers are in it
 
     asyncio.run(run())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import secrets
 from collections import Counter
@@ -126,9 +127,13 @@ class Forming:
             report=compare.report,
         )
 
-    async def by_chance(self, method: str, size: int, terms: MaskSettings) -> LivePlan:
-        """Form masked cohorts of owners in random order; costs nothing, says nothing about anybody's data."""
-        plan_id, rosters = secrets.token_hex(8), _cohorts(self._desk.present - self._lapses.left_out, size)
+    async def by_chance(self, method: str, size: int, terms: MaskSettings, *, after: LivePlan | None) -> LivePlan:
+        """Form masked cohorts of owners in random order; costs nothing, says nothing about anybody's data.
+
+        Where they follow a plan, the order does too: from the numbers that its members told to seal their groups.
+        """
+        able, seed = self._desk.present - self._lapses.left_out, None if after is None else after.joint_seed
+        plan_id, rosters = secrets.token_hex(8), _cohorts(able, size, seed=seed)
         groups = await self.formed(plan_id, rosters, terms=terms)
         return LivePlan(plan_id, method, "masked", tuple(groups), tuple(rosters))
 
@@ -246,8 +251,8 @@ def _at_once(rosters: Sequence[Roster]) -> int:
     return max(1, min(_AT_ONCE, _OFFERED_BYTES // (largest * largest * _CERTIFICATE_BYTES)))
 
 
-def _cohorts(names: Iterable[str], size: int, *, mode: str = "masked") -> list[Roster]:
-    """Return groups of two owners to about so many, made by chance, and as few as fit."""
-    shuffled = sorted(names)
-    secrets.SystemRandom().shuffle(shuffled)
+def _cohorts(names: Iterable[str], size: int, *, mode: str = "masked", seed: bytes | None = None) -> list[Roster]:
+    """Return groups of two owners to about so many, made by chance or from a seed, and as few as fit."""
+    chance = secrets.token_bytes(32) if seed is None else seed
+    shuffled = sorted(names, key=lambda name: hashlib.sha256(b"fedgroup cohorts v1" + chance + name.encode()).digest())
     return [Roster(mode, each) for each in cohorts_of(shuffled, size) if len(each) > 1]

@@ -11,6 +11,7 @@ from typing import Any
 
 from fedgroup.live.desk import Desk
 from fedgroup.messages.asked import Leave
+from fedgroup.secure.mask_graph import public_seed
 from fedgroup.secure.recovery import Recovery, live_recovery, neighbours_in
 from fedgroup.secure.terms import MaskedTerms
 
@@ -145,6 +146,15 @@ class LivePlan:
     def delta(self) -> float:
         """The chance that some masked group's mask graph fails; 0 where all groups mask all pairs."""
         return sum(group.terms.delta for group in self.groups if group.mode == "masked")
+
+    @property
+    def joint_seed(self) -> bytes | None:
+        """A seed of the numbers that all members of masked groups told; None where there is none.
+
+        Each promised its number before any was told, so nobody chose the seed but all members of all groups together.
+        """
+        seeds = sorted(bytes.fromhex(group.seed) for group in self.groups if group.mode == "masked" and group.seed)
+        return public_seed(seeds) if seeds else None
 
     @property
     def meant_for(self) -> set[str]:

@@ -320,7 +320,7 @@ class LiveProvider:
             arrivals = dict(self.desk.arrivals)
             # who came since the question was let in may make one group too large: then there are two
             size = min(together(max(2, len(able)), self.settings.cohort_size), self.settings.mpc_most)
-            plan = await self._forming.by_chance(method.name, size, self.settings.masks)
+            plan = await self._forming.by_chance(method.name, size, self.settings.masks, after=known)
             plan = replace(plan, settings={"formed_of": sorted(able)})
             await self._put_in_force(plan, plan.rosters, arrivals)
             self._drawn_anew.discard(method.name)
