@@ -17,7 +17,9 @@ from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.maps.answering import Atlas
 from fedgroup.maps.areas import covered
 from fedgroup.maps.free import quantile
+from fedgroup.maps.intervals import interval_of
 from fedgroup.maps.published import PublishedMap
+from fedgroup.maps.unevenness import Unevenness
 from fedgroup.space import PublicMap
 from fedgroup.space.blocks import Boxes
 
@@ -30,7 +32,10 @@ def made() -> PublishedMap:
 
 
 def inside(circle: fg.Circle) -> int:
-    x, y = places()
+    return inside_of(circle, *places())
+
+
+def inside_of(circle: fg.Circle, x: Any, y: Any) -> int:
     return int(((x - circle.x) ** 2 + (y - circle.y) ** 2 < circle.radius**2).sum())
 
 
@@ -95,6 +100,22 @@ def test_the_noise_of_answers_is_foretold_exactly() -> None:
         )
     squares = np.array(off) ** 2
     assert np.all(np.abs(squares.mean(axis=0) - 1) < 5 * squares.std(axis=0) / np.sqrt(len(off)))
+
+
+def test_the_interval_of_a_busy_place_reaches_what_empty_cells_took_from_it() -> None:
+    """Noise makes empty cells negative; they are brought up at the cost of busy ones, which is no noise of theirs."""
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(10_000, 1_200, (2, 20_000))
+    downtown, lowered = fg.Circle(10_000, 10_000, 4_000), 0
+    for seed in range(12):
+        atlas = Atlas(simulated(x, y, epsilon=1, noises=7_000, seed=seed).reconstruct(), PLANE)
+        weights, uneven = atlas.weights(downtown), Unevenness.learnt(atlas.made)
+        found = interval_of(atlas, weights, uneven, noises=7_000)
+        plain = atlas.unbiased(weights)
+        assert found.high - plain >= 1.9 * found.noise
+        assert found.low <= inside_of(downtown, x, y) <= found.high
+        lowered += plain > found.value
+    assert lowered >= 6
 
 
 def test_a_comparison_shares_noise_and_tells_the_sign(made: PublishedMap) -> None:

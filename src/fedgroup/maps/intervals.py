@@ -7,7 +7,8 @@ again, of a shape larger by one. That one gives the upper end, the plain one the
 
 A cell may hold more than it seems to: how much cells of its depth hold beyond their noise is learnt from the map, and
 is part of the variance. Cells that were made non-negative are biased where they were changed much: how far the sum is
-from that of plain least squares, beyond its noise, is added to the end that lies there.
+from that of plain least squares, beyond its noise, is added to the end that lies there. A busy sum is below it for one
+reason: cells elsewhere, that noise had made negative, were brought up at its cost. So all of that is added.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ ROUGH = (
     "interval is rough; ask about a larger range, snap it to cells, or sharpen it"
 )
 _EDGE = 1e-9
+_BUSY = 5.0
+"""A sum of so many times its noise is busy. Chosen on the synthetic cities: from 2 on it makes little difference."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ def interval_of(atlas: Atlas, weights: Weights, unevenness: Unevenness, *, noise
         return Found(value, value - both, value + both, noise, math.sqrt(cut.most))
     down, up = cut.ends(max(value, noise, float(atlas.made.sizes.unit)))
     moved = atlas.unbiased(weights) - value
-    below, above = (max(side - noise, 0.0) for side in (-moved, moved))
+    below = max(-moved - noise, 0.0)
+    above = max(moved if value > _BUSY * noise else moved - noise, 0.0)
     low = max(0.0, value - math.hypot(half, down) - below)
     high = max(value, 0.0) + math.hypot(half, up) + above
     return Found(value, low, high, noise, math.sqrt(cut.most))

@@ -82,7 +82,7 @@ class Row:
     cells: int
 
 
-def measure(data: Path | None, *, quick: bool, questions: int = 30, maps: int = 4) -> Iterator[Row]:
+def measure(data: Path | None, *, quick: bool, questions: int = 60, maps: int = 12) -> Iterator[Row]:
     """Yield a row for every city, number of noises, epsilon and kind of questions."""
     questions, maps = (6, 1) if quick else (questions, maps)
     for scene in scenes(data, questions=questions, quick=quick):
