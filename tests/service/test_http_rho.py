@@ -10,10 +10,8 @@ import pytest
 
 import fedgroup as fg
 from fedgroup.epsilon import NOTHING, Epsilon
-from fedgroup.maps.sizing import MapSizes
 from fedgroup.privacy.accounting import RHO_IN_PURE, Accounting
 from fedgroup.rho import PICO, Delta, Rho
-from fedgroup.space import Box
 
 ZCDP = Accounting(Delta.of("1e-6"))
 CIRCLE = {"circle": {"x": 5, "y": 5, "radius": 3.2}}
@@ -73,13 +71,6 @@ def test_maps_and_plans_are_charged_the_rho_that_they_tell(service: Callable[...
     asyncio.run(story())
 
 
-def test_rounds_that_are_asked_again_are_in_the_rho_that_is_told() -> None:
-    sizes = MapSizes(Box(0, 0, 10, 10), Epsilon.of(1), noises=4.0, records=24)
-    again = sizes.shares[2]
-    owed = sum(Rho.of_pure(each).pico for each in (*sizes.shares, again))
-    assert sizes.counted(ZCDP, again=again) == owed / PICO
-
-
 def test_pure_epsilon_is_told_and_takes_no_rho(service: Callable[..., Any]) -> None:
     async def story() -> None:
         async with service(4) as here, here.client() as ann:
@@ -107,8 +98,7 @@ def test_a_client_asks_for_a_rho(running: Callable[..., Any]) -> None:
         assert (made.rho, made.query.rho) == (2.0, Rho.of(2))
         assert federation.expect("count", fg.Circle(5, 5, 3.2), rho=2).rho == 2.0
         shown = federation.publish(rho=2, records=24, most_cells=256, method="dp")
-        assert (shown.rho, federation.published().rho) == (pytest.approx(2), shown.rho)
-        assert shown.rho <= 2
+        assert 1.999 < federation.published().rho == shown.rho <= 2
         assert federation.expect_map(adaptive=True, rho=2, records=24, most_cells=256, method="dp").rho == shown.rho
         with pytest.raises(fg.InvalidQuery, match="one price"):
             federation.publish(rho=2, epsilon=1)

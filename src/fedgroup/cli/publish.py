@@ -33,6 +33,7 @@ from fedgroup.errors import InvalidInput, InvalidQuery
 
 if TYPE_CHECKING:
     from fedgroup.federation.publishing import PublishDetails
+    from fedgroup.maps.free import FreeAnswer
     from fedgroup.maps.planning import MapPlan
     from fedgroup.maps.published import PublishedMap
 
@@ -241,7 +242,11 @@ def _say_plan(plan: MapPlan, said: PlanOptions, *, as_json: bool) -> None:
 
 def _say_range(made: PublishedMap, where: RangeOptions, *, snap: bool, as_json: bool) -> None:
     asked: Any = parse_range(where, lonlat=made.public_map.lonlat)
-    answer = made.count(made.snap(asked) if snap else asked)
+    say_free(made.count(made.snap(asked) if snap else asked), as_json=as_json)
+
+
+def say_free(answer: FreeAnswer, *, of: str = "the map", as_json: bool) -> None:
+    """Print what is read from published maps about a range."""
     for note in answer.notes:
         notice(note)
     if as_json:
@@ -255,7 +260,8 @@ def _say_range(made: PublishedMap, where: RangeOptions, *, snap: bool, as_json: 
     result.print(
         f"± {number(1.96 * answer.noise)} by noise, ± {number(1.96 * answer.uneven)} by unevenness inside cells"
     )
-    result.print(f"free; the map cost epsilon {made.epsilon:g} once")
+    counted = "" if answer.rho is None else f" (rho {answer.rho:g})"
+    result.print(f"free; {of} cost epsilon {answer.epsilon:g}{counted} once")
 
 
 def _say_districts(made: PublishedMap, what: ReadOptions, *, as_json: bool) -> None:
