@@ -24,7 +24,8 @@ def test_a_rho_is_counted_in_a_ledger_that_keeps_its_accounting(fedgroup, city, 
 
 def test_a_map_and_a_plan_are_made_for_a_rho(fedgroup, city, ledger):
     kept = (*ZCDP[:4], "--budget", 20, "--ledger", ledger)
-    assert fedgroup("group", city, "--rho", 0.5, *kept, "--json").json["epsilon"] == 1.0
+    plan = fedgroup("group", city, "--rho", 0.5, *kept, "--json").json
+    assert (plan["epsilon"], plan["rho"]) == (1.0, 0.5)
     made = fedgroup("map", city, "--grid", "3x3", "--rho", 0.01, *kept, "--json").json
     assert (made["rho"], made["delta"]) == (0.01, 1e-6)
 

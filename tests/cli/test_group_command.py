@@ -15,7 +15,7 @@ from fedgroup.cli.main import app
 from fedgroup.provider.settings import GRAPHS, GroupingSettings
 
 FACTS = {
-    "owners", "groups", "largest_group", "edges", "secure_comparisons", "pairs", "epsilon", "graph", "estimate",
+    "owners", "groups", "largest_group", "edges", "secure_comparisons", "pairs", "epsilon", "rho", "graph", "estimate",
     "algorithm", "grid", "threshold", "domain", "pays_off_above", "guarantee", "private", "seconds", "notes",
 }  # fmt: skip
 

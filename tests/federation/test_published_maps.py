@@ -210,10 +210,22 @@ def test_people_are_not_read_from_a_map_that_counts_them_at_their_first_place_on
 
 
 def test_a_map_is_published_for_a_rho_that_it_does_not_exceed() -> None:
-    joined = federation(settings={"seed": 1, "budget": 2, "delta": 1e-6, "accounting": "zcdp"})
-    before = joined.left_rho
+    joined = federation(settings={"seed": 1, "budget": 4, "delta": 1e-6, "accounting": "zcdp"})
+    before, plan = joined.left_rho, joined.plan_map(rho=0.125, records=8_000)
     made = joined.publish(rho=0.125, records=8_000)
-    assert made.epsilon == 0.5
-    assert before - joined.left_rho <= 0.125
+    assert 0.124999999 < made.rho <= 0.125
+    assert made.rho == plan.rho == pytest.approx(before - joined.left_rho, abs=1e-15)
+    assert 0.64 < made.epsilon < 0.65  # its three rounds cost less than one release of it
+    assert made.total().rho == joined.publish(rho=0.125, records=8_000).rho == made.rho
+    assert joined.plan_map(rho=joined.left_rho).affordable
+    assert not joined.plan_map(rho=joined.left_rho + 1e-9).affordable
     with pytest.raises(InvalidQuery, match="one price"):
         joined.publish(rho=0.125, epsilon=1)
+
+
+def test_where_epsilon_is_counted_neither_maps_nor_plans_have_a_rho() -> None:
+    joined = federation(settings={"seed": 1, "budget": 2})
+    for release in (lambda: joined.publish(rho=0.125), lambda: joined.group(rho=0.125)):
+        with pytest.raises(InvalidInput, match="counts pure epsilon"):
+            release()
+    assert (joined.spent, joined.publish(epsilon=1, records=8_000).rho) == (0, None)

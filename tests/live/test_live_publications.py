@@ -17,6 +17,8 @@ from fedgroup.live.attendance import Quorum
 from fedgroup.live.publishing import Progress, planned, published, quietest, until_back
 from fedgroup.maps.publishing import Subject
 from fedgroup.owner.counting import total_units
+from fedgroup.privacy.accounting import Accounting
+from fedgroup.rho import PICO, Delta
 from fedgroup.space import Box, Circle, PublicMap
 from fedgroup.space.blocks import Blocks
 
@@ -114,6 +116,18 @@ def test_a_round_that_was_cut_off_is_asked_again_only_if_it_is_paid_again(city: 
             made, _ = await finished(here, cut_off)
             assert made.charged == 640.0 + float(cut_off.publication.sizes.shares[1])
             assert any("asked again" in note for note in made.notes)
+
+    asyncio.run(story())
+
+
+def test_the_rho_that_a_map_tells_is_what_owners_counted_with_rounds_asked_again(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(3, accounting=Accounting(Delta.of("1e-6"))) as here:
+            _, kept = await finished(here, await some_progress(here, epsilon=Epsilon.of(1)), dies_after=2)
+            made, _ = await finished(here, Progress.of(kept[2], MAP.domain))  # the second answer was lost
+            lines = [owner.ledger.entries() for owner in here.owners.values()]
+            assert [len([line for line in each if line.purpose == "query"]) for each in lines] == [4] * 3
+            assert {sum(line.rho.pico for line in each if line.rho) for each in lines} == {round(made.rho * PICO)}
 
     asyncio.run(story())
 

@@ -79,6 +79,17 @@ def test_a_long_time_is_read_from_the_longest_maps_that_make_it_up(ladder: tuple
         maps.count(CORNER, since=DAY.format(9), until=DAY.format(9))
 
 
+def test_a_long_time_tells_what_its_maps_cost_together(ladder: tuple[Ladder, float]) -> None:
+    rhos = (0.1, 0.3, 0.2)  # a record has one time, and pays for one of them
+    maps = tuple(replace(made, rho=rho, delta=rho * 1e-9) for made, rho in zip(ladder[0].maps, rhos, strict=True))
+    told = Ladder(maps).count(CORNER, since=DAY.format(2), until=DAY.format(11))
+    assert (told.epsilon, told.rho, told.delta) == (0.5, 0.3, 0.3e-9)
+    assert (
+        Ladder((replace(maps[0], rho=None), *maps[1:])).count(CORNER, since=DAY.format(2), until=DAY.format(9)).rho
+        is None
+    )
+
+
 def test_unevenness_adds_up_while_noise_adds_its_squares() -> None:
     days = [(day, day + 1) for day in range(4)]
     found = climbed(0, 4, days, [Rung(10.0, 9.0, 2.0, 4.0, 6.0, shaped=False)] * 4, noises=100)

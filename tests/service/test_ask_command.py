@@ -13,6 +13,8 @@ import pytest
 
 from fedgroup.cli.main import main
 from fedgroup.epsilon import NOTHING, Epsilon
+from fedgroup.privacy.accounting import Accounting
+from fedgroup.rho import Delta
 
 Running = Callable[..., Any]
 WHERE = ("--near", "5,5", "--within", "3.2", "--epsilon", "1")
@@ -297,3 +299,17 @@ def test_a_map_is_published_once_and_read_for_nothing(running: Running, ask: Any
         assert json.loads(ask("read", "--top", "2", "--json")[1])["top"]
         assert up.here.spent() == Epsilon.of(40)
         assert up.here.owners_spent() == {Epsilon.of(40)}
+
+
+def test_a_map_is_published_for_a_rho(running: Running, ask: Any, tmp_path: Path) -> None:
+    with running(owners=3, accounting=Accounting(Delta.of("1e-6"))) as up:
+        up_file(tmp_path, up)
+        words = ("--rho", "2", "--records-guess", "24", "--method", "dp", "--most-cells", "256")
+        code, out, err = ask("publish", *words, "--dry-run", "--json")
+        assert (code, 1.99 < json.loads(out)["rho"] <= 2, up.here.spent()) == (0, True, NOTHING), err
+        code, told, err = ask("publish", *words, "--json")
+        assert (code, json.loads(told)["rho"], json.loads(told)["delta"]) == (0, json.loads(out)["rho"], 0.0), err
+        code, out, err = ask("live", *words, command="publish")
+        assert (code, "(rho 2), once for all" in " ".join(out.split())) == (0, True), err
+        for wrong in (("publish", *words, "--epsilon", "1"), ("publish", "--records-guess", "24")):
+            assert ask(*wrong)[0] == 2

@@ -11,6 +11,8 @@ import pytest
 
 from fedgroup.cli.main import main
 from fedgroup.epsilon import Epsilon
+from fedgroup.privacy.accounting import Accounting
+from fedgroup.rho import Delta
 
 Running = Callable[..., Any]
 GRID = ("--grid", "2x2", "--leftovers", "alone")
@@ -45,6 +47,14 @@ def test_operators_group_owners_anew(running: Running, regroup: Any) -> None:
         assert regroup(up, "--epsilon", 1, "--graph", "exact")[0] == 2
         assert regroup(up, "--epsilon", 1, "--graph", "topcell", "--comparisons", 3)[0] == 2
         assert up.here.spent("op") == Epsilon.of(40)
+
+
+def test_a_plan_has_a_rho_for_a_price(running: Running, regroup: Any) -> None:
+    with running(owners=4, accounting=Accounting(Delta.of("1e-6"))) as up:
+        code, out, err = regroup(up, "--rho", 2, "--graph", "topcell", *GRID)
+        assert (code, "cost 2 (rho 2) for every owner" in out) == (0, True), err
+        assert regroup(up, "--rho", 2, "--epsilon", 2, *GRID)[0] == 2
+        assert up.here.spent("op") == Epsilon.of(2)
 
 
 @pytest.mark.parametrize(("graph", "price"), [("hybrid", ("--epsilon", 0.05)), ("secure", ())])

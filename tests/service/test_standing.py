@@ -24,7 +24,9 @@ from fedgroup.live.provider import LiveProvider
 from fedgroup.maps.published import PublishedMap
 from fedgroup.maps.window_sums import WindowMaps
 from fedgroup.owner.records import Records
+from fedgroup.privacy.accounting import PURE, RHO_IN_PURE, Accounting
 from fedgroup.privacy.windows import WindowBudget
+from fedgroup.rho import PICO, Delta
 from fedgroup.service.app import create_app
 from fedgroup.service.pages.published_layers import Layers
 from fedgroup.service.problems import Problem
@@ -87,9 +89,9 @@ def table(**said: Any) -> StandingTable:
 
 
 @asynccontextmanager
-async def timed_city(folder: Path, **policy: Any) -> AsyncIterator[City]:
+async def timed_city(folder: Path, *, accounting: Accounting = PURE, **policy: Any) -> AsyncIterator[City]:
     """A city in which owner i has i + 1 records in every hour of a day, and a budget for one map of each hour."""
-    async with open_city(folder, OWNERS, dropouts=0.0) as city:
+    async with open_city(folder, OWNERS, dropouts=0.0, accounting=accounting) as city:
         city.state.add_user("ann", allowance=Epsilon.of(1e5))
         for number, owner in enumerate(city.owners.values()):
             give_records(owner, number + 1, **policy)
@@ -515,3 +517,27 @@ def test_an_adaptive_map_is_charged_once_wherever_its_provider_dies(
             return hour
 
     assert 7 < in_driven_time(story()) < 50
+
+
+def test_windows_of_an_adaptive_map_for_a_rho_are_charged_what_they_tell(tmp_path: Path) -> None:
+    said = StandingTable(
+        name="hourly", user="ann", every="hour", since=START, grace="10m",
+        map={"adaptive": True, "rho": 10, "method": "dp", "records": 16, "most_cells": 64},
+    )  # fmt: skip
+
+    async def story() -> None:
+        async with timed_city(tmp_path, accounting=Accounting(Delta.of("1e-6"))) as city:
+            maps = restarted(city, said, lambda: START + 3_600 * 3)
+            for _ in range(2):
+                assert await maps.step(maps.maps[0]) == 0, maps.waits_for(maps.maps[0])
+            told = [city.state.question(each.question).answer["rho"] for each in maps.book.windows("hourly", most=9)]
+            assert 9.99 < told[0] == told[1] <= 10
+            for owner in city.owners.values():
+                spent, begin = owner.ledger.windows_spent(), owner.ledger.window_budget.window_of(START * 1_000_000)
+                assert [spent.at(begin + hour) for hour in range(3)] == [*(round(rho * PICO) for rho in told), 0]
+            city.provider.settings = replace(city.provider.settings, accounting=PURE)
+            with pytest.raises(InvalidInput) as refused:
+                restarted(city, said, lambda: START)
+            assert str(refused.value) == RHO_IN_PURE
+
+    in_driven_time(story())

@@ -26,8 +26,12 @@ class PublishPriceOptions:
     """By which method, at what price."""
 
     epsilon: Annotated[
-        float, option(PRIVACY, "--epsilon", "what the map costs every owner, and your allowance, once: such as 1", "E")
-    ]
+        float | None,
+        option(PRIVACY, "--epsilon", "what the map costs every owner, and your allowance, once: such as 1", "E"),
+    ] = None
+    rho: Annotated[
+        float | None, option(PRIVACY, "--rho", "instead of --epsilon, in a federation that counts rho", "R")
+    ] = None
     least_owners: Annotated[
         int | None, option(HOW, "--least-owners", "refuse, for nothing, if fewer owners are here", "N")
     ] = None
@@ -103,6 +107,7 @@ def _details(asked: LivePublishOptions) -> PublishAskDetails:
     measure = {name: value for name, value in asdict(asked.what).items() if name != "kind"}
     price, size = asked.price, asked.size
     details: PublishAskDetails = {
+        "rho": price.rho,
         "method": price.method,
         "least_owners": price.least_owners,
         "least_share": price.least_share,

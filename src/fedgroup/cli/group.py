@@ -28,6 +28,7 @@ from fedgroup.questions.kinds import either
 
 if TYPE_CHECKING:
     from fedgroup.data.plans import Plan
+    from fedgroup.privacy.accounting import Accounting
 
 GROUPS = "Groups"
 SIMILARITY = "Which owners are similar"
@@ -158,7 +159,7 @@ def group(
                 plan.save(out)
             if plan.epsilon:
                 mention_caps(federation, protection)
-            facts = _facts(plan, seconds=seconds)
+            facts = _facts(plan, seconds=seconds, accounting=federation.ledger.accounting)
             facts |= federation.judge(plan, threshold=how.threshold) if evaluate else {}
             cap = None if federation.ledger.cap is None else float(federation.ledger.cap)
     _say(facts, plan, out, cap=cap, as_json=output.json)
@@ -184,7 +185,8 @@ def _owner_limits(path: Path | None) -> dict[Any, int] | None:
     return dict(zip(ids.tolist(), limits.tolist(), strict=True))
 
 
-def _facts(plan: Plan, *, seconds: float) -> dict[str, Any]:
+def _facts(plan: Plan, *, seconds: float, accounting: Accounting) -> dict[str, Any]:
+    from fedgroup.privacy.pure_prices import counted_rho
     from fedgroup.user.notes import OUTSIDE
 
     settings = plan.settings
@@ -197,6 +199,7 @@ def _facts(plan: Plan, *, seconds: float) -> dict[str, Any]:
         "secure_comparisons": settings.get("comparisons"),
         "pairs": None if plan.grouping.edges is None else owners * (owners - 1) // 2,
         "epsilon": plan.epsilon,
+        "rho": counted_rho([plan.grouping.epsilon], accounting),
         **{name: settings.get(name) for name in ("graph", "estimate", "algorithm", "grid", "threshold", "domain")},
         "pays_off_above": plan.pays_off_above,
         **_misplaced(settings),
@@ -228,7 +231,8 @@ def _say(facts: dict[str, Any], plan: Plan, out: Path | None, *, cap: float | No
     if "false_pair_share" in facts:
         pairs, owners, strangers = (facts[f"{name}_share"] for name in ("false_pair", "misplaced", "stranger"))
         result.print(f"false pairs {pairs:.1%}, misplaced owners {owners:.1%}, owners among strangers {strangers:.1%}")
-    result.print(f"epsilon {facts['epsilon']:g}; guarantee: {facts['guarantee']}")
+    counted = "" if facts["rho"] is None else f" (rho {facts['rho']:g})"
+    result.print(f"epsilon {facts['epsilon']:g}{counted}; guarantee: {facts['guarantee']}")
     if not facts["private"]:
         result.print("this result is not private")
     if plan.epsilon:

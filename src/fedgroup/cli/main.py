@@ -21,6 +21,7 @@ from fedgroup.cli import (
     audit,
     basemap,
     bench,
+    between,
     brokers,
     certificates,
     check,
@@ -127,7 +128,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         **{name: query.command(kind) for name, kind in KINDS.items()},
         "ledger": ledger.ledger,
     },
-    "Maps": {"map": maps.map_, "publish": publish.publish, "read": publish.read},
+    "Maps": {"map": maps.map_, "publish": publish.publish, "read": publish.read, "between": between.between},
     _LIVE: {"up": live.up, "regroup": regroup.regroup, "verify": verify.verify},
     _PARTY: {
         "init": live.init,
@@ -148,6 +149,7 @@ _GROUPS: dict[str, tuple[str, str, dict[str, Callable[..., None]]]] = {
             "publish": ask_publish.publish,
             "read": ask_publish.read,
             "standing": ask_standing.standing,
+            "between": between.ask_between,
         },
     ),
     "certificates": (

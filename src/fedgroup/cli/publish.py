@@ -33,6 +33,7 @@ from fedgroup.errors import InvalidInput, InvalidQuery
 
 if TYPE_CHECKING:
     from fedgroup.federation.publishing import PublishDetails
+    from fedgroup.maps.free import FreeAnswer
     from fedgroup.maps.planning import MapPlan
     from fedgroup.maps.published import PublishedMap
 
@@ -162,16 +163,16 @@ def _publish_live(asked: PublishOptions, files: FileOptions, output: OutputOptio
     from fedgroup.cli.access import ServiceOptions
     from fedgroup.cli.ask_publish import LivePublishOptions, PublishPriceOptions, publish_live
 
-    how, said = asked.how, {"method", "epsilon", "dry_run"}
+    how, said = asked.how, {"method", "epsilon", "rho", "dry_run"}
     other = {each.name for each in fields(how) if getattr(how, each.name) != each.default} - said
     if other or asked.protection != ProtectionOptions() or asked.evaluation != EvaluationOptions():
         raise InvalidInput(
             "owners of a running federation have budgets and settings of their own; say what a map is of, its size, "
-            "its epsilon and its method, or see 'fedgroup ask publish --help'"
+            "its price and its method, or see 'fedgroup ask publish --help'"
         )
-    if how.epsilon is None:
+    if (how.epsilon, how.rho) == (None, None):
         raise InvalidQuery("say what the map may cost every owner: --epsilon 1")
-    price = PublishPriceOptions(epsilon=how.epsilon, method=how.method, dry_run=how.dry_run)
+    price = PublishPriceOptions(epsilon=how.epsilon, rho=how.rho, method=how.method, dry_run=how.dry_run)
     publish_live(LivePublishOptions(asked.size, asked.what, price, ServiceOptions()), files, output)
 
 
@@ -206,7 +207,8 @@ def say_published(made: PublishedMap, *, as_json: bool, **files: str | None) -> 
     for name in files.values():
         if name is not None:
             result.print(f"written to {name}")
-    cost = f"the map of {made.asked_at}, free" if made.stored else f"epsilon {made.epsilon:g}, once for all"
+    counted = "" if made.rho is None else f" (rho {made.rho:g})"
+    cost = f"the map of {made.asked_at}, free" if made.stored else f"epsilon {made.epsilon:g}{counted}, once for all"
     result.print(f"{made.method}: {number(round(made.noises, 2))} noises a cell, {cost}, {made.seconds:.1f} s")
     result.print(made.trust if made.private else f"{made.trust}; this map is not private")
     out = files.get("out")
@@ -219,6 +221,7 @@ def _say_plan(plan: MapPlan, said: PlanOptions, *, as_json: bool) -> None:
     told = plan.against_asking(said.questions, within)
     if as_json:
         facts: dict[str, Any] = {"charge": plan.charge, "left": plan.left, "affordable": plan.affordable}
+        facts["rho"] = plan.rho
         facts["method"] = plan.method
         facts |= {"noises": plan.sizes.noises, "cells": plan.cells, "trust": plan.trust, "dry_run": True}
         print_json(facts | asdict(told) | {"publish": told.publish})
@@ -239,7 +242,11 @@ def _say_plan(plan: MapPlan, said: PlanOptions, *, as_json: bool) -> None:
 
 def _say_range(made: PublishedMap, where: RangeOptions, *, snap: bool, as_json: bool) -> None:
     asked: Any = parse_range(where, lonlat=made.public_map.lonlat)
-    answer = made.count(made.snap(asked) if snap else asked)
+    say_free(made.count(made.snap(asked) if snap else asked), as_json=as_json)
+
+
+def say_free(answer: FreeAnswer, *, of: str = "the map", as_json: bool) -> None:
+    """Print what is read from published maps about a range."""
     for note in answer.notes:
         notice(note)
     if as_json:
@@ -253,7 +260,8 @@ def _say_range(made: PublishedMap, where: RangeOptions, *, snap: bool, as_json: 
     result.print(
         f"± {number(1.96 * answer.noise)} by noise, ± {number(1.96 * answer.uneven)} by unevenness inside cells"
     )
-    result.print(f"free; the map cost epsilon {made.epsilon:g} once")
+    counted = "" if answer.rho is None else f" (rho {answer.rho:g})"
+    result.print(f"free; {of} cost epsilon {answer.epsilon:g}{counted} once")
 
 
 def _say_districts(made: PublishedMap, what: ReadOptions, *, as_json: bool) -> None:

@@ -30,6 +30,9 @@ class RegroupOptions:
         float | None,
         option(PRIVACY, "--epsilon", "what it costs every owner, and your allowance (not for --graph secure)", "E"),
     ] = None
+    rho: Annotated[
+        float | None, option(PRIVACY, "--rho", "instead of --epsilon, in a federation that counts rho", "R")
+    ] = None
     key: Annotated[
         Name, option(PRIVACY, "--key", "idempotency key: the same request with the same key is charged once", "KEY")
     ] = None
@@ -77,7 +80,8 @@ def regroup(how: RegroupOptions, service: ServiceOptions, output: OutputOptions)
         return
     sizes = ", ".join(map(str, plan["sizes"][:10])) or "none"
     result.print(f"{several(plan['groups'], 'group')}, {several(plan['alone'], 'owner')} alone; the largest: {sizes}")
-    result.print(f"cost {plan['epsilon']:g} for every owner")
+    counted = "" if plan.get("rho") is None else f" (rho {plan['rho']:g})"
+    result.print(f"cost {plan['epsilon']:g}{counted} for every owner")
     result.print(plan["guarantee"])
 
 

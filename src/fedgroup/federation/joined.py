@@ -49,7 +49,7 @@ from fedgroup.provider.role import Provider
 from fedgroup.questions.answers import Answer, Expectation, again, answer_facts
 from fedgroup.questions.instants import When
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.said import naming_notes, places_said, some_price
+from fedgroup.questions.said import naming_notes, places_said
 from fedgroup.questions.sameness import same_question
 from fedgroup.rho import Rho
 from fedgroup.space import Box, Grid
@@ -222,8 +222,7 @@ class Federation:
         """
         self._require_open()
         settings = settings_said(said, self._records.owners)
-        price = epsilon if rho is None else some_price(epsilon, rho)
-        return self._planner.plan(settings, grid, price, executor=executor, shared=shared, progress=progress)
+        return self._planner.plan(settings, grid, epsilon, rho=rho, executor=executor, shared=shared, progress=progress)
 
     def judge(self, plan: Plan, *, threshold: float) -> dict[str, float]:
         """Return the shares of falsely joined pairs and misplaced owners, judged by exact records: not private."""

@@ -25,6 +25,7 @@ from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
 from fedgroup.privacy.budget import Charge, Ledger, evaluation_of
 from fedgroup.privacy.comparing import Comparing
+from fedgroup.privacy.pure_prices import pure_price
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.privacy.windows import span_of_vectors
 from fedgroup.provider.borderline import require_comparable
@@ -32,7 +33,8 @@ from fedgroup.provider.grouping.limits import Limits
 from fedgroup.provider.lazy_grouping import Report
 from fedgroup.provider.role import Join, Provider
 from fedgroup.provider.settings import GroupingSettings, require_blocks
-from fedgroup.questions.said import require_known, some_epsilon
+from fedgroup.questions.said import require_known
+from fedgroup.rho import Rho
 from fedgroup.space import Grid, PublicMap
 
 
@@ -68,6 +70,7 @@ class Planner:
         grid: tuple[int, int] | Grid,
         epsilon: float | Epsilon | None,
         *,
+        rho: float | Rho | None = None,
         executor: Executor | None = None,
         shared: Folder | None = None,
         progress: Report | None = None,
@@ -84,7 +87,7 @@ class Planner:
             require_blocks(settings.graph, settings.device)
         join = joining(executor, shared=shared)
         plan_id = secrets.token_hex(16)
-        grouping = self._grouping(settings, grid, epsilon, plan_id, join=join, progress=progress)
+        grouping = self._grouping(settings, grid, (epsilon, rho), plan_id, join=join, progress=progress)
         grouping = replace(grouping, notes=(*grouping.notes, *weak_notes(grouping.epsilon)))
         if settings.leftovers == "cohort":
             mixed = with_cohorts(grouping.partition, size=settings.cohort_size, seed=self._masks.seed)
@@ -127,7 +130,7 @@ class Planner:
         self,
         settings: GroupingSettings,
         grid: Grid,
-        epsilon: float | Epsilon | None,
+        price: tuple[float | Epsilon | None, float | Rho | None],
         plan_id: str,
         *,
         join: Join,
@@ -137,9 +140,9 @@ class Planner:
             return self._exact_grouping(settings, grid, plan_id)
         if not settings.kind.vectors:
             return self._compared_grouping(self._reserved(settings, grid, plan_id), grid, plan_id, None, progress)
-        if epsilon is None:
+        if price == (None, None):
             raise InvalidInput(f"grouping by the graph {settings.graph!r} needs an epsilon")
-        cost = some_epsilon(epsilon)
+        cost = pure_price(*price, self._ledger.accounting)
         if settings.kind.compares:
             return self._hybrid_grouping(self._reserved(settings, grid, plan_id), grid, cost, plan_id, progress)
         vectors = self._described(grid, cost, plan_id)

@@ -21,6 +21,7 @@ from fedgroup.maps.published import PublishedMap, published_facts, published_fro
 from fedgroup.maps.publishing import RECORDS_OF_OWNER, Publication, Released, Subject, guess_note, sized
 from fedgroup.maps.sharpening import ALONE, COMBINED, agree
 from fedgroup.maps.shelf import Shelf
+from fedgroup.maps.sizing import map_price
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
 from fedgroup.privacy.budget import Charge, Ledger
@@ -29,7 +30,7 @@ from fedgroup.provider.role import Provider
 from fedgroup.questions.answers import Answer
 from fedgroup.questions.methods import METHODS
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.said import question_of, require_known, some_price
+from fedgroup.questions.said import question_of, require_known
 from fedgroup.space import Grid, PublicMap
 from fedgroup.user.pricing import error_said
 
@@ -91,7 +92,7 @@ class Publisher:
         said = checked(cast(Details, {name: value for name, value in details.items() if name not in own}))
         if said.get("method") == "exact" or said.get("repeat", 1) != 1 or said.get("evaluate", False):
             raise InvalidQuery("a map is published by private methods, once at a time; true values are had by map()")
-        cost = some_price(epsilon, own["rho"])  # its noise is that of an epsilon in any case
+        cost = map_price(epsilon, own["rho"], self._ledger.accounting)
         whole = question_of(kind, Grid(self._map.domain, 1, 1), cost, said, self._map)
         require_uncut(whole, cut=self._cut)
         self._require_columns(whole)
@@ -124,6 +125,7 @@ class Publisher:
             trust=planned.how.trust,
             moved=self._protection.of(planned.publication.subject.kind, self._one(planned)),
             step=step_of(planned.publication.subject.measure),
+            rho=self._counted(planned.publication),
         )
 
     def publish(self, planned: Planned, *, fresh: bool) -> PublishedMap:
@@ -145,6 +147,7 @@ class Publisher:
             private=self._private and how.private,
             asked_at=self._ledger.now(),
             protection=str(self._protection),
+            rho=self._counted(planned.publication),
         )
         self._ledger.store_answers({key: published_facts(made)})
         return made
@@ -200,6 +203,9 @@ class Publisher:
         cost = price_beyond(free, wanted, step=step_of(whole.measure), sensitivity=moved, noises=noises)
         paid = ask(kind, asked, epsilon=cost, **said)
         return made.combined(paid, free=free) if agree(paid, free) else replace(paid, notes=(*paid.notes, ALONE))
+
+    def _counted(self, publication: Publication) -> float | None:
+        return publication.sizes.counted(self._ledger.accounting)
 
     def _notes(self, planned: Planned, going: Publication) -> tuple[str, ...]:
         notes = notes_of(going.questions[2], planned.how, records=self._records, protection=self._protection)

@@ -185,14 +185,16 @@ async def until_back(provider: LiveProvider, going: Progress, quorum: Quorum, *,
 def made_of(going: Progress, provider: LiveProvider, *, seconds: float) -> PublishedMap:
     """Return the map that a finished publication stands for."""
     settings, told = provider.settings, dict(going.told)
-    cost = going.publication.sizes.epsilon + going.again
+    sizes = going.publication.sizes
+    cost = sizes.epsilon + going.again
     notes = [*told.pop("notes"), *([AGAIN.format(float(cost))] if going.again > NOTHING else [])]
     if going.guessed:
-        notes.append(guess_note(going.publication.sizes.records))
+        notes.append(guess_note(sizes.records))
     return published_map(
         going.publication,
         settings.public_map,
         method={"method": going.method, "delta": going.delta, **told},
+        rho=sizes.counted(settings.accounting, again=going.again),
         charged=float(cost),
         notes=notes,
         private=True,

@@ -26,7 +26,7 @@ from fedgroup.maps.areas import covered
 from fedgroup.maps.free import FreeAnswer, quantile
 from fedgroup.maps.intervals import uneven_in
 from fedgroup.maps.published import PublishedMap
-from fedgroup.maps.shelf import cost_together
+from fedgroup.maps.shelf import costs_together
 from fedgroup.maps.tree import Window, best_weights, needed
 from fedgroup.maps.unevenness import Unevenness
 from fedgroup.questions.instants import When, as_instant
@@ -224,7 +224,7 @@ class Ladder:
             interval=(found.interval[0] * step, found.interval[1] * step),
             noise=found.noise * step,
             uneven=found.uneven * step,
-            epsilon=self._cost,
+            **self._cost,
             private=all(each.private for each in used),
             heard=min(each.heard for each in used),
             missing=max(each.missing for each in used),
@@ -236,8 +236,9 @@ class Ladder:
         return [(int(m.query.since or 0), int(m.query.until or 0)) for m in self.maps]
 
     @cached_property
-    def _cost(self) -> float:
-        return cost_together(self.maps)
+    def _cost(self) -> dict[str, Any]:
+        """What all maps cost one protected unit together."""
+        return costs_together(self.maps)
 
     @cached_property
     def _pixels(self) -> Pixels:

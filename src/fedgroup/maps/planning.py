@@ -51,6 +51,7 @@ class MapPlan:
     """A map that was not published yet: its sizes, its cost, and what answers it would give.
 
     `moved` is how far one protected unit moves the answer to one question, in whole units; `step` is one of those.
+    `rho` is what it counts; None where epsilon is counted.
     """
 
     sizes: MapSizes
@@ -62,6 +63,7 @@ class MapPlan:
     trust: str
     moved: int
     step: float = 1.0
+    rho: float | None = None
 
     @property
     def affordable(self) -> bool:

@@ -83,6 +83,16 @@ def cost_together(maps: Sequence[PrivateMap], cost: Callable[[PrivateMap], float
     return most
 
 
+def costs_together(maps: Sequence[PrivateMap]) -> dict[str, float | None]:
+    """Return the epsilon, rho and delta of maps together; the rho is None where some of them do not tell theirs."""
+    counted = all(made.rho is not None for made in maps)
+    return {
+        "epsilon": cost_together(maps),
+        "rho": cost_together(maps, lambda made: made.rho or 0.0) if counted else None,
+        "delta": cost_together(maps, lambda made: made.delta),
+    }
+
+
 def _same(one: PublishedMap, other: PublishedMap) -> bool:
     """Tell whether two maps are one release, read twice."""
     if (one.query, one.asked_at) != (other.query, other.asked_at):

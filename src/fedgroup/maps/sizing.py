@@ -14,10 +14,13 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.epsilon import Epsilon
+from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidQuery
 from fedgroup.given import whole_number
+from fedgroup.privacy.accounting import Accounting
 from fedgroup.privacy.law import DiscreteLaplace
+from fedgroup.privacy.pure_prices import counted_rho, pure_price
+from fedgroup.rho import Rho
 from fedgroup.space import Box, Grid
 from fedgroup.space.blocks import DEEPEST, HIGHEST, MOST_CELLS, Blocks
 
@@ -34,6 +37,21 @@ _PER_CELL = 2.0
 """A cell's expected count, in units of 1 / e* of the second round: 1.4 standard deviations of its noise."""
 _FEWEST_LEVELS = 2
 _COARSER = 3
+
+
+def shares_of(epsilon: Epsilon) -> tuple[Epsilon, Epsilon, Epsilon]:
+    """Return what the coarse grid, the blocks and the cells of a map cost; together exactly epsilon."""
+    first = epsilon.nano // _FIRST
+    coarse = first // _FIRST
+    return Epsilon(coarse), Epsilon(first - coarse), Epsilon(epsilon.nano - first)
+
+
+def map_price(epsilon: float | Epsilon | None, rho: float | Rho | None, accounting: Accounting) -> Epsilon:
+    """Return the epsilon of a map whose price was said in one way; of a rho the largest whose rounds count no more.
+
+    Its noise is Laplace noise in any case.
+    """
+    return pure_price(epsilon, rho, accounting, parts=shares_of)
 
 
 @dataclass(frozen=True)
@@ -63,14 +81,19 @@ class MapSizes:
         whole_number(self.records, name=name, least=1, most=MOST_RECORDS, refusal=InvalidQuery)
         whole_number(self.most_cells, name="most_cells", least=FEWEST_CELLS, most=MOST_CELLS, refusal=InvalidQuery)
         if min(share.nano for share in self.shares) <= 0:
-            raise InvalidQuery("epsilon is too small to be split over the three grids of a map")
+            raise InvalidQuery("its price is too small to be split over the three grids of a map")
 
     @property
     def shares(self) -> tuple[Epsilon, Epsilon, Epsilon]:
         """What the coarse grid, the blocks and the cells cost; together exactly epsilon."""
-        first = self.epsilon.nano // _FIRST
-        coarse = first // _FIRST
-        return Epsilon(coarse), Epsilon(first - coarse), Epsilon(self.epsilon.nano - first)
+        return shares_of(self.epsilon)
+
+    def counted(self, accounting: Accounting, *, again: Epsilon = NOTHING) -> float | None:
+        """Return what the map counts as a rho, with rounds that were asked `again`; None where epsilon is counted.
+
+        Several such rounds count as one of their sum, which is never less.
+        """
+        return counted_rho((*self.shares, again), accounting)
 
     @property
     def laws(self) -> tuple[DiscreteLaplace, DiscreteLaplace, DiscreteLaplace]:

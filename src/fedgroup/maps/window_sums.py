@@ -22,7 +22,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery
 from fedgroup.maps.free import quantile
 from fedgroup.maps.private_map import PrivateMap, noise_in
-from fedgroup.maps.shelf import cost_together
+from fedgroup.maps.shelf import costs_together
 from fedgroup.maps.tree import Window, best_weights, needed
 from fedgroup.privacy.law import NoiseSum
 from fedgroup.questions.instants import When, as_instant
@@ -91,12 +91,7 @@ class WindowMaps:
     @cached_property
     def _cost(self) -> dict[str, Any]:
         """What all maps cost one protected unit together."""
-        counted = all(made.rho is not None for made in self.maps)
-        return {
-            "epsilon": cost_together(self.maps),
-            "rho": cost_together(self.maps, lambda made: made.rho or 0.0) if counted else None,
-            "delta": cost_together(self.maps, lambda made: made.delta),
-        }
+        return costs_together(self.maps)
 
     @cached_property
     def _price(self) -> dict[str, Any]:

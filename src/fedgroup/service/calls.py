@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, TypedDict, cast
 
-from fedgroup.epsilon import HARDLY_PROTECTS, Epsilon
+from fedgroup.epsilon import HARDLY_PROTECTS
 from fedgroup.errors import InvalidInput, InvalidQuery, ServiceUnavailable
 from fedgroup.given import written
 from fedgroup.maps.private_map import PrivateMap, map_from
@@ -27,7 +27,6 @@ from fedgroup.questions.said import (
     require_known,
     said_places,
     said_range,
-    some_epsilon,
     some_price,
 )
 from fedgroup.questions.said_maps import map_said
@@ -80,6 +79,7 @@ class ExpectMapDetails(MapAskDetails, PublishAskDetails, total=False):
 class PlanDetails(TypedDict, total=False):
     """Everything about a new plan besides its epsilon; what is left out is what `[grouping]` of the provider says.
 
+    rho         the price in concentrated accounting, instead of an epsilon
     columns, rows
                 the grid that owners are compared on
     graph       how similar owners are found
@@ -94,6 +94,7 @@ class PlanDetails(TypedDict, total=False):
     key         idempotency key: the same plan with the same key is charged once; a new one by default
     """
 
+    rho: float | Rho | None
     columns: int | None
     rows: int | None
     graph: str | None
@@ -169,7 +170,7 @@ def question_call(
     return Call("POST", "/v1/queries", body, {"Idempotency-Key": _required_key(details.get("key"))})
 
 
-def _price(epsilon: float | None, details: AskDetails) -> dict[str, Any]:
+def _price(epsilon: float | None, details: Mapping[str, Any]) -> dict[str, Any]:
     """Return the one price of a question: its epsilon, its rho, or how far off it may be."""
     rho, error = details.get("rho"), details.get("error")
     if error is not None:
@@ -225,7 +226,7 @@ def publication_call(kind: str, epsilon: float | None, details: PublishAskDetail
     """Return the request that has a map published."""
     require_known(details, PublishAskDetails, what="a published map")
     said = {name: _plain(value) for name, value in details.items() if name not in ("key", "fresh") and is_said(value)}
-    body = {"adaptive": True, "kind": kind, "epsilon": float(some_epsilon(epsilon)), **said}
+    body = {"adaptive": True, "kind": kind, **said, **_price(epsilon, details)}
     if dry_run:
         return Call("POST", "/v1/maps", body | {"dry_run": True})
     return Call("POST", "/v1/maps", body, {"Idempotency-Key": _required_key(details.get("key"))})
@@ -277,7 +278,8 @@ def plan_call(epsilon: float | None, details: PlanDetails) -> Call:
     """Return the request that has all owners grouped anew; the graph secure takes no epsilon."""
     require_known(details, PlanDetails, what="a plan")
     said = {name: value for name, value in details.items() if name != "key" and value is not None}
-    body = said if epsilon is None else {"epsilon": float(Epsilon.of(epsilon)), **said}
+    price = {} if (epsilon, details.get("rho")) == (None, None) else _price(epsilon, details)
+    body = {**said, **price}
     return Call("POST", "/v1/plans", body, {"Idempotency-Key": _required_key(details.get("key"))})
 
 

@@ -48,6 +48,8 @@ from fedgroup.service.calls import (
     unreachable,
     window_of,
 )
+from fedgroup.service.window_reading import MOST_LISTED, maps_between
+from fedgroup.service.wrong_addresses import mistake_in, plain_mistake
 from fedgroup.space import Range
 from fedgroup.space.shapes import as_range
 
@@ -55,64 +57,6 @@ try:
     import httpx
 except ImportError:
     raise InvalidInput("asking a service needs httpx: pip install 'fedgroup[serve]'") from None
-import socket
-from urllib.parse import urlsplit
-
-from fedgroup.errors import InvalidInput
-
-PROBE_SECONDS = 3.0
-_OTHER_HOST = (62, 64)
-"""OpenSSL's codes for a certificate of another name, or of another address."""
-
-
-def mistake_in(error: BaseException | None, url: str) -> InvalidInput | None:
-    """Return what is wrong with an https address or its certificate; nothing was sent in such a case."""
-    while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return _not_believed(error, url)
-        if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST"):
-            return InvalidInput(f"the service at {url} does not speak https; if it is to be so, ask {_other(url)}")
-        error = error.__cause__ or error.__context__
-    return None
-
-
-def plain_mistake(url: str) -> InvalidInput | None:
-    """Return what is wrong with an http address at which only https is spoken; whoever asked there was not heard."""
-    if not url.startswith("http://") or not _speaks_tls(url):
-        return None
-    return InvalidInput(f"the service at {url} speaks https only: ask {_other(url)}; nothing was charged")
-
-
-def _not_believed(error: ssl.SSLCertVerificationError, url: str) -> InvalidInput:
-    if error.verify_code in _OTHER_HOST:
-        return InvalidInput(
-            f"the certificate of {url} is for another host; ask at an address that the certificate names"
-        )
-    return InvalidInput(
-        f"the certificate of {url} is not trusted ({error.verify_message}); name that of the authority behind it: "
-        "--ca FILE, in Python ca=FILE (a federation's own is its ca.pem)"
-    )
-
-
-def _speaks_tls(url: str) -> bool:
-    """Tell whether a server greets in TLS; whose certificate it shows does not matter here, and nothing is sent."""
-    place = urlsplit(url)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    try:
-        with (
-            socket.create_connection((place.hostname or "", place.port or 80), PROBE_SECONDS) as line,
-            context.wrap_socket(line, server_hostname=place.hostname),
-        ):
-            return True
-    except (OSError, ValueError):
-        return False
-
-
-def _other(url: str) -> str:
-    scheme, _, rest = url.partition("://")
-    return f"{'http' if scheme == 'https' else 'https'}://{rest}"
-
 
 SECONDS = 120.0
 """How long to wait for a reply."""
@@ -212,6 +156,11 @@ class Client:
     def standing(self, *, limit: int = 48) -> list[dict[str, Any]]:
         """Return the standing maps: which of the latest windows are published, and what comes next."""
         return list(self._call(Call("GET", f"/v1/standing?limit={limit:d}"))["standing"])
+
+    def window_maps(self, name: str, *, since: When, until: When) -> tuple[PrivateMap, ...]:
+        """Return the maps of a standing map that a time is read from, for `WindowMaps` or, if adaptive, a `Ladder`."""
+        found = maps_between(self.standing(limit=MOST_LISTED), name, since, until)
+        return tuple(self.load_map(each) for each in found)
 
     def load_map(self, question_id: str) -> PrivateMap:
         """Return a map that was asked for before."""
@@ -370,6 +319,11 @@ class AsyncClient:
     async def standing(self, *, limit: int = 48) -> list[dict[str, Any]]:
         """Return the standing maps: which of the latest windows are published, and what comes next."""
         return list((await self._call(Call("GET", f"/v1/standing?limit={limit:d}")))["standing"])
+
+    async def window_maps(self, name: str, *, since: When, until: When) -> tuple[PrivateMap, ...]:
+        """Return the maps of a standing map that a time is read from, for `WindowMaps` or, if adaptive, a `Ladder`."""
+        found = maps_between(await self.standing(limit=MOST_LISTED), name, since, until)
+        return tuple([await self.load_map(each) for each in found])
 
     async def load_map(self, question_id: str) -> PrivateMap:
         """Return a map that was asked for before."""

@@ -23,10 +23,9 @@ from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.questions.answers import Expectation
 from fedgroup.questions.methods import METHODS
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.said import some_epsilon
 from fedgroup.service.charged_work import ChargedWork, Order, Result, Work
 from fedgroup.service.questions import Questions, require_offered, result_of
-from fedgroup.service.requests import MAP, MapAsked, plain_publication, require_noise, subject_said
+from fedgroup.service.requests import MAP, MapAsked, plain_publication, publication_price, require_noise, subject_said
 from fedgroup.space import Grid
 from fedgroup.storage.provider_state import ProviderState, Question, User
 
@@ -52,7 +51,8 @@ class Publications:
         async def opened() -> AsyncIterator[Work]:
             yield Work(self._rounds(await self._planned(asked, subject), quorum))
 
-        order = Order(plain_publication(asked), some_epsilon(asked.epsilon), opened)
+        price = publication_price(asked, self._provider.settings)
+        order = Order(plain_publication(asked), price, opened)
         return await self._work.run(user.name, order, key=key)
 
     async def expect(self, user: User, asked: MapAsked) -> Expectation:
@@ -75,10 +75,12 @@ class Publications:
             trust=of_cell.trust,
             moved=provider.settings.protection.of(subject.kind, self._whole(subject, sizes.epsilon)),
             step=step_of(subject.measure),
+            rho=sizes.counted(provider.settings.accounting),
         )
         return replace(
             of_cell,
             epsilon=plan.charge,
+            rho=plan.rho,
             charge=plan.charge,
             affordable=plan.affordable,
             bins=plan.cells[2],
@@ -89,7 +91,8 @@ class Publications:
     def _subject(self, asked: MapAsked) -> Subject:
         """Return what a map is about, or say what is wrong with it; nothing is spent."""
         subject = subject_said(asked, self._provider.settings)
-        require_offered(self._whole(subject, some_epsilon(asked.epsilon)), self._provider.settings)
+        price = publication_price(asked, self._provider.settings)
+        require_offered(self._whole(subject, price), self._provider.settings)
         return subject
 
     async def _planned(self, asked: MapAsked, subject: Subject) -> Progress:
@@ -99,7 +102,7 @@ class Publications:
         going = await planned(
             self._provider,
             subject,
-            some_epsilon(asked.epsilon),
+            publication_price(asked, self._provider.settings),
             method=method.name,
             records=asked.records,
             most_cells=asked.most_cells,

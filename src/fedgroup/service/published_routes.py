@@ -35,7 +35,7 @@ class FreeShown(Shown):
     """What a published map says about a range: nobody was asked, and nothing is charged.
 
     `noise` and `uneven` are standard deviations: of the noise, and of how records may lie inside cells; the interval
-    holds both. `map_epsilon` is what the map cost once.
+    holds both. `map_epsilon` is what the map cost once, `map_rho` what that counts where accounting is zcdp.
     """
 
     map: str
@@ -46,6 +46,7 @@ class FreeShown(Shown):
     noise: float
     uneven: float
     map_epsilon: float
+    map_rho: float | None = None
     epsilon: Literal[0] = 0
     free: Literal[True] = True
     asked_at: str | None
@@ -57,7 +58,7 @@ class FreeShown(Shown):
         known = asdict(answer)
         told = {name: known[name] for name in ("kind", "value", "interval", "confidence", "noise", "uneven")}
         told |= {"notes": list(answer.notes), "asked_at": answer.asked_at}
-        return cls(map=map_id, map_epsilon=answer.epsilon, **told)
+        return cls(map=map_id, map_epsilon=answer.epsilon, map_rho=answer.rho, **told)
 
 
 @router.get("/maps/{map_id}/count")

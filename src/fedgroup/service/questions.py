@@ -33,6 +33,7 @@ from fedgroup.service.requests import (
     QuestionAsked,
     grid_of,
     grouping_settings,
+    plain_plan,
     plain_question,
     price_of,
     range_query,
@@ -136,8 +137,8 @@ class Questions:
     async def regroup(self, user: User, asked: PlanAsked, *, key: str | None) -> Question:
         """Make a new plan, charged to the operator's allowance as it is to every owner's budget."""
         live, usual = self._provider.settings, self._provider.settings.grouping
-        settings = grouping_settings(asked, usual, live.protection, most=live.mpc_most)
-        epsilon, grid = price_of(asked, settings), grid_of(asked, usual)
+        settings = grouping_settings(asked, usual, live.protection, most=live.mpc_most, accounting=live.accounting)
+        epsilon, grid = price_of(asked, settings, live.accounting), grid_of(asked, usual)
 
         async def grouped(_question: Question) -> Result:
             plan = await self._provider.regroup(settings, epsilon=epsilon, grid=grid, mode=asked.mode)
@@ -148,7 +149,7 @@ class Questions:
             self._require_owners()
             yield Work(grouped)
 
-        order = Order({PLAN: asked.model_dump(mode="json")}, epsilon, opened)
+        order = Order({PLAN: plain_plan(asked)}, epsilon, opened)
         return await self._work.run(user.name, order, key=key)
 
     async def _understood(self, user: User, asked: QuestionAsked) -> tuple[RangeQuery, Method, KnownOfRange | None]:

@@ -8,9 +8,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from fedgroup.epsilon import NANO, Epsilon
 from fedgroup.live.attendance import Attendance
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.provider import LiveProvider
+from fedgroup.privacy.pure_prices import counted_rho
 from fedgroup.questions.answers import Expectation, PrivateAnswer, Told
 from fedgroup.questions.methods import METHODS, PRIVATE
 from fedgroup.service.requests import MAP
@@ -198,6 +200,7 @@ class PlanShown(Shown):
     sizes: list[int]
     alone: int
     epsilon: float
+    rho: float | None = Field(None, description="what its epsilon counts, where accounting is zcdp")
     guarantee: str
     members: list[list[str]] | None = Field(None, description="for operators")
     notes: list[str] = Field([], description="what may be wrong with it, if it was just made")
@@ -212,6 +215,7 @@ class PlanShown(Shown):
             sizes=plan.sizes(),
             alone=provider.alone(plan),
             epsilon=plan.epsilon,
+            rho=counted_rho([Epsilon(round(plan.epsilon * NANO))], provider.settings.accounting),
             guarantee=plan.guarantee,
             members=[list(group.members) for group in plan.groups] if with_members else None,
             notes=[],

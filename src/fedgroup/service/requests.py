@@ -13,10 +13,12 @@ from fedgroup.epsilon import HARDLY_PROTECTS, NOTHING, Epsilon
 from fedgroup.errors import InvalidQuery
 from fedgroup.live.settings import MOST_SIDE, MPC_MOST, LiveSettings, UsualGrouping
 from fedgroup.maps.publishing import Subject
-from fedgroup.maps.sizing import FEWEST_CELLS, MOST_RECORDS
+from fedgroup.maps.sizing import FEWEST_CELLS, MOST_RECORDS, map_price
 from fedgroup.messages.limits import MOST_TEXT, MOST_WORDS
+from fedgroup.privacy.accounting import PURE, Accounting
 from fedgroup.privacy.concentrated import require_noise as require_drawn
 from fedgroup.privacy.laplace import require_drawable
+from fedgroup.privacy.pure_prices import pure_price
 from fedgroup.privacy.release import scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.grouping.limits import Limits
@@ -29,7 +31,6 @@ from fedgroup.questions.said import (
     question_of,
     range_said,
     said_places,
-    some_epsilon,
     some_price,
 )
 from fedgroup.questions.said_maps import map_said
@@ -145,7 +146,7 @@ class MapAsked(QuestionAsked):
 
 
 class PlanAsked(_Strict):
-    """A new grouping of all owners that are here; every one of them is charged `epsilon`.
+    """A new grouping of all owners that are here; every one of them is charged `epsilon`, or `rho`.
 
     Columns, rows, graph and leftovers are those of the provider's file where they are not said.
     """
@@ -155,6 +156,9 @@ class PlanAsked(_Strict):
         ge=1e-9,
         le=1_000_000,
         description="what grouping costs every owner, and the operator; needed unless the graph is secure",
+    )
+    rho: float | None = Field(
+        None, ge=1e-12, le=1_000_000, description="its price instead of an epsilon, where accounting is zcdp"
     )
     columns: int | None = Field(None, ge=1, le=MOST_SIDE, description="of the grid that owners are compared on")
     rows: int | None = Field(None, ge=1, le=MOST_SIDE)
@@ -221,8 +225,17 @@ def subject_said(asked: MapAsked, settings: LiveSettings) -> Subject:
             "an adaptive map is of the whole domain, and finds its cells itself: leave out places, every and by"
         )
     with as_invalid_query():
-        whole = question_of(asked.kind, Grid(public_map.domain, 1, 1), some_epsilon(asked.epsilon), said, public_map)
+        price = some_price(asked.epsilon, asked.rho)
+        whole = question_of(asked.kind, Grid(public_map.domain, 1, 1), price, said, public_map)
         return Subject(whole.kind, whole.measure, whole.since, whole.until)
+
+
+def publication_price(asked: MapAsked, settings: LiveSettings) -> Epsilon:
+    """Return what a map to publish costs every owner, and its user; of a rho the most that its rounds may cost."""
+    with as_invalid_query():
+        if asked.error is not None:
+            raise InvalidQuery("a map to publish has one price: an epsilon, or a rho")
+        return map_price(asked.epsilon, asked.rho, settings.accounting)
 
 
 def require_noise(query: RangeQuery, settings: LiveSettings, *, masked: bool) -> None:
@@ -237,13 +250,24 @@ def grid_of(asked: PlanAsked, usual: UsualGrouping) -> tuple[int, int]:
     return asked.columns or usual.columns, asked.rows or usual.rows
 
 
-def price_of(asked: PlanAsked, settings: GroupingSettings) -> Epsilon:
+def plain_plan(asked: PlanAsked) -> dict[str, Any]:
+    """Return a request for a plan as it is kept; one without a rho reads as before there were any."""
+    return asked.model_dump(mode="json", exclude={"rho"} if asked.rho is None else None)
+
+
+def price_of(asked: PlanAsked, settings: GroupingSettings, accounting: Accounting = PURE) -> Epsilon:
     """Return what grouping costs every owner: nothing where no noisy vectors are asked for."""
-    return some_epsilon(asked.epsilon) if settings.kind.vectors else NOTHING
+    with as_invalid_query():
+        return pure_price(asked.epsilon, asked.rho, accounting) if settings.kind.vectors else NOTHING
 
 
 def grouping_settings(
-    asked: PlanAsked, usual: UsualGrouping, protection: Protection, *, most: int = MPC_MOST
+    asked: PlanAsked,
+    usual: UsualGrouping,
+    protection: Protection,
+    *,
+    most: int = MPC_MOST,
+    accounting: Accounting = PURE,
 ) -> GroupingSettings:
     """Return how owners are to be grouped, or say what is wrong with it: nothing is spent on it."""
     size = asked.cohort_size if "cohort_size" in asked.model_fields_set else min(asked.cohort_size, most)
@@ -258,5 +282,5 @@ def grouping_settings(
             **asked.model_dump(include=_ALIKE),
         )
         if settings.kind.vectors:
-            require_drawable(scale_of_noise(protection.of_histogram(), price_of(asked, settings)))
+            require_drawable(scale_of_noise(protection.of_histogram(), price_of(asked, settings, accounting)))
         return settings

@@ -37,13 +37,13 @@ from fedgroup.maps.publishing import Subject
 from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.questions.methods import METHODS, Method, chosen
 from fedgroup.questions.query import RangeQuery
-from fedgroup.questions.said import some_epsilon
 from fedgroup.service.problems import Problem
 from fedgroup.service.questions import Questions, require_offered, result_of
 from fedgroup.service.requests import (
     MapAsked,
     plain_publication,
     plain_question,
+    publication_price,
     range_query,
     require_noise,
     subject_said,
@@ -197,7 +197,8 @@ class StandingMaps:
         """Refuse a map that could not be asked for in any window."""
         settings = self._provider.settings
         if asked.adaptive:
-            require_offered(whole_of(subject_said(asked, settings), some_epsilon(asked.epsilon), settings), settings)
+            subject, price = subject_said(asked, settings), publication_price(asked, settings)
+            require_offered(whole_of(subject, price, settings), settings)
             return
         query = range_query(asked, settings)
         require_offered(query, settings)
@@ -222,7 +223,7 @@ class StandingMaps:
         settings = self._provider.settings
         if window is not None:
             return Progress.of(window.told["progress"], settings.public_map.domain)
-        method, epsilon = METHODS[asked.method or quietest(self._provider)], some_epsilon(asked.epsilon)
+        method, epsilon = METHODS[asked.method or quietest(self._provider)], publication_price(asked, settings)
         self._questions.require_ready(method, quorum)
         subject, sizes = subject_said(asked, settings), {"records": asked.records, "most_cells": asked.most_cells}
         going = await planned(self._provider, subject, epsilon, method=method.name, **sizes)

@@ -13,14 +13,13 @@ from fedgroup.service.accounts import AnyUser, TheService
 from fedgroup.service.handlers import documented
 from fedgroup.service.replies import Shown
 from fedgroup.service.standing import StandingMap, StandingMaps
+from fedgroup.service.window_reading import MOST_LISTED
 from fedgroup.storage.standing_book import Window
 
 router = APIRouter(
     prefix="/v1",
     responses=documented("unknown-token", "invalid-request", "too-large", "internal", "ledger-unavailable"),
 )
-
-MOST_SHOWN = 1_000
 
 
 class WindowShown(Shown):
@@ -62,7 +61,7 @@ class AllStandingShown(Shown):
 
 @router.get("/standing")
 async def standing(
-    _user: AnyUser, service: TheService, limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = 48
+    _user: AnyUser, service: TheService, limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 48
 ) -> AllStandingShown:
     """Show which windows of standing maps are published, and what comes next."""
     found = service.standing
