@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs site screenshots results demo services test test-gpu test-qgis test-pythons test-spu chaos publication mutants audit audit-planted container locked sbom vulnerabilities bench build check types test-types clean standing recovery
+.PHONY: help docs site screenshots results demo services test test-gpu test-qgis test-pythons test-spu chaos publication answer-times mutants audit audit-planted container locked sbom vulnerabilities bench build check types test-types clean standing recovery
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -78,6 +78,9 @@ audit: build  ## attack every kind of release (half an hour of processor time), 
 
 audit-planted: build  ## the same with half the noise: every row must notice (EFFORT=0.25, ONLY="words of a name")
 	$(BIN)/python tests/audit/planted_run.py --effort $(or $(EFFORT),0.25) $(if $(ONLY),--only "$(ONLY)")
+
+answer-times: build  ## how well times of a live owner's answers tell of its records, at no pace and at a public one (ANSWERS=, EVERY_MS=)
+	$(BIN)/python scripts/answer_times.py --answers $(or $(ANSWERS),1000) --every-ms $(or $(EVERY_MS),10)
 
 locked: build  ## locked.txt anew: every package of constraints.txt with the hash of its file, for this Python and system
 	$(BIN)/python scripts/locked.py > locked.txt.new && mv locked.txt.new locked.txt

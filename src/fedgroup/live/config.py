@@ -15,6 +15,7 @@ import msgspec
 from fedgroup.epsilon import NOTHING, Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.attendance import Quorum
+from fedgroup.live.pacing import EVERY_MS
 from fedgroup.live.settings import MPC_MOST, LiveSettings, UsualGrouping
 from fedgroup.live.standing import Standing
 from fedgroup.live.waves import IN_FLIGHT_BYTES
@@ -306,6 +307,12 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
         return Policy(**msgspec.structs.asdict(self) | checked, now=time.time)
 
 
+class PaceTable(_Table, frozen=True, kw_only=True):
+    """When an owner's replies leave: at public moments so many milliseconds apart; 0: as soon as they are ready."""
+
+    every_ms: Annotated[float, msgspec.Meta(ge=0, le=1_000)] = EVERY_MS
+
+
 class OwnerConfig(_Table, frozen=True, kw_only=True):
     """An owner's file; its name is the one in its certificate."""
 
@@ -314,6 +321,7 @@ class OwnerConfig(_Table, frozen=True, kw_only=True):
     ledger: LedgerTable
     silo: dict[str, Any]
     broker: OwnersBrokerTable = OwnersBrokerTable()
+    pace: PaceTable = PaceTable()
     policy: PolicyTable = PolicyTable()
 
 

@@ -25,6 +25,7 @@ from fedgroup.live.flushing import Flushing
 from fedgroup.live.hosting import hosting
 from fedgroup.live.ledgers import Marking, open_ledger, sole_owner
 from fedgroup.live.owner import run_owner
+from fedgroup.live.pacing import Moments, paced
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.public_log import PublicLog
 from fedgroup.live.settings import agreed_on
@@ -85,8 +86,13 @@ class Shared:
     def __init__(self, owners: int = 1) -> None:
         self.keepalive_s = keepalive_s(owners)
         self.joining = Joining()
+        self._moments: dict[float, Moments] = {}
         self._known: dict[Path, tuple[Vouching, SharedCalls]] = {}
         self._named: dict[str, tuple[Vouching, SharedCalls]] = {}
+
+    def moments(self, every_ms: float) -> Moments:
+        """Return the moments, so far apart, at which owners' messages come and leave; all of one pace share them."""
+        return self._moments.setdefault(every_ms, Moments(every_ms / 1_000))
 
     def believing(self, authority: str) -> tuple[Vouching, SharedCalls]:
         """Return what owners of one authority share: they verify a certificate once for all."""
@@ -294,7 +300,7 @@ def _owner(
         joining=shared.joining,
     )
     channel = OwnerChannel(
-        link,
+        paced(link, shared.moments(config.pace.every_ms)),
         identity,
         agreed=agreed,
         verify_provider=lambda der: vouching.verify(der, "provider"),

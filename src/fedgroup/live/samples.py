@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fedgroup.live.pacing import EVERY_MS
 from fedgroup.live.settings import UsualGrouping
 from fedgroup.messages.limits import MOST_WORDS
 from fedgroup.questions.graphs import PRIVATE
@@ -110,6 +111,10 @@ cap = {cap}                            # the most epsilon per epoch, vectors and
 # mark_every = 1.0                    # the most epsilon that a restored backup can lack unnoticed; else a tenth of cap
 keep_days = 90                        # how long it can repeat what it said; what it was charged it keeps for ever
 
+[pace]
+every_ms = {every_ms:<26g} # replies leave at public moments so far apart, more than counting takes,
+                                      # so that their times tell nothing of the records; 0: at once
+
 [policy]                              # what this owner refuses, whoever asks
 highest_epsilon = 1.0                 # the most one answer may cost
 # highest_setup = 0.5                 # the most one noisy vector, for grouping, may cost; else as an answer
@@ -130,7 +135,9 @@ comparisons = 0                       # secure comparisons per epoch; each shows
 """
 
 OWN_LEDGER = """\
-file = "ledger.db"                    # many owners of one process can share a file: docs/how-to/operate.md\
+file = "ledger.db"
+# shared = true                       # the file holds the ledgers of all owners of one process: docs/how-to/operate.md
+# mark = "../marks/0.mark"            # and this one, in another folder, tells how far they came\
 """
 
 PARQUET_SILO = """\
@@ -191,6 +198,7 @@ def owner_text(
         cap=cap,
         kinds=_quoted(KINDS),
         most_bins=MOST_WORDS,
+        every_ms=EVERY_MS,
         ledger=ledger,
         **silos,
     )

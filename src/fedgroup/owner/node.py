@@ -7,8 +7,8 @@ Guarantee: nothing made from records leaves except through `privacy.release`, se
            a repeat gets the same bytes or a refusal. No message changes the policy, the cap or the epoch. Nothing is
            counted for who agreed on another domain, other units or another protection. Refusals tell a reason from a
            fixed list, and nothing else. What is left of the cap is told only if the policy says so (`tell_left`).
-Not covered: how long an owner takes to answer; against a provider that deviates from the protocol, see
-             docs/guarantees.md#a-malicious-provider.
+Not covered: how long an answer takes, which `live/pacing.py` hides; against a provider that deviates from the protocol,
+             see docs/guarantees.md#a-malicious-provider.
 """
 
 from __future__ import annotations
