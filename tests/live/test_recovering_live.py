@@ -9,6 +9,7 @@ import pytest
 
 from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
+from fedgroup.messages.asked import Unmask
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure import mask_graph
 from fedgroup.space import Box, Circle, Grid
@@ -147,6 +148,33 @@ def test_large_groups_recover_too_once_enough_members_signed_who_was_heard(
             answer = await here.provider.ask(QUERY, method="mpc", fresh=True)
             assert (answer.heard, answer.missing, answer.epsilon) == (29, 3, 30)
             assert answer.value == here.true_count(QUERY, members[3:])
+
+    in_driven_time(story())
+
+
+def test_signatures_that_come_after_enough_of_them_do_not_stand_for_shares(
+    city: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 32 members 17 sign at once; the signatures of the others arrive right before their shares."""
+    monkeypatch.setattr(mask_graph, "ALL_PAIRS", 16)
+
+    async def story() -> None:
+        async with city(32, cap=1e4) as here:
+            (members,) = await asked_once(here, "mpc")
+            for name in members[17:]:
+                owner, usual, held = here.owners[name], here.owners[name].node.prepare, []
+
+                def late(sender: str, message: Any, usual: Any = usual, held: Any = held, **named: Any) -> Any:
+                    letters = usual(sender, message, **named)
+                    if isinstance(message, Unmask) and not message.signers:
+                        held += letters
+                        return []
+                    return [*held, *letters]
+
+                owner.node.prepare = late
+            answer = await here.provider.ask(QUERY, method="mpc", fresh=True)
+            assert (answer.heard, answer.missing, answer.epsilon) == (32, 0, 30)
+            assert answer.value == here.true_count(QUERY, members)
 
     in_driven_time(story())
 

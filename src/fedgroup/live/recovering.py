@@ -111,7 +111,11 @@ class Recovering:
         return [each for each in able if each.unmasking.complete]
 
     async def _asked(self, groups: Sequence[Recovered], *, signed: bool, until: float) -> None:
-        """Ask all survivors of these groups, and those that are silent once more: a message may have been lost."""
+        """Ask all survivors of these groups, and those that are silent once more: a message may have been lost.
+
+        A signature that comes after enough of them is not taken for what its owner says next.
+        """
+        kinds = (Unmasked,) if signed else (Vouched,)
         messages = {name: each for group in groups for name, each in group.asked(self._round, signed=signed).items()}
         waiting = {group.group.name for group in groups}
 
@@ -127,6 +131,6 @@ class Recovering:
             if not (messages and waiting):
                 return
             replies = await self._desk.ask(
-                self._round, messages, (Vouched, Unmasked), seconds=left, taking=taking, enough=lambda: not waiting
+                self._round, messages, kinds, seconds=left, taking=taking, enough=lambda: not waiting
             )
             messages = {name: each for name, each in messages.items() if name in replies.silent}
