@@ -7,7 +7,7 @@ SPU_PYTHON ?= python3.11
 GPU_PYTHON ?= python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help docs site screenshots results demo services test test-gpu test-qgis test-pythons test-spu chaos publication answer-times mutants audit audit-planted container locked sbom vulnerabilities bench build check types test-types clean standing recovery
+.PHONY: help docs site screenshots results demo services test test-gpu test-qgis test-pythons test-spu chaos soak publication answer-times mutants audit audit-planted container locked sbom vulnerabilities bench build check types test-types clean standing recovery
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -58,6 +58,9 @@ test: build services  ## all tests
 
 chaos: build services  ## 10 minutes of users asking while owners, provider and broker are killed: every number adds up (SECONDS=, SEED=, BROKER=)
 	$(BIN)/python tests/live/chaos_run.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --broker $(or $(BROKER),mosquitto)
+
+soak: build services  ## 30 minutes of 20 users and 200 hosted owners while processes are killed: budgets exact (SECONDS=, SEED=, OWNERS=, USERS=, BROKER=)
+	$(BIN)/python tests/live/soak_run.py --seconds $(or $(SECONDS),1800) --seed $(or $(SEED),1) --owners $(or $(OWNERS),200) --users $(or $(USERS),20) --broker $(or $(BROKER),mosquitto)
 
 publication: build  ## a map of 200 live owners (OWNERS=), 5 % of whom die between its rounds, and the provider with them
 	$(BIN)/python tests/live/publication_run.py --owners $(or $(OWNERS),200)

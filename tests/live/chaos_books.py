@@ -1,8 +1,8 @@
 """What must add up in a federation whose processes are killed at random: answers, users' accounts, owners' ledgers.
 
 Every question has an epsilon of its own, to the nano-epsilon, so that a line in a ledger names the question it is for.
-Owner number i holds 2^i records in the place asked about, so that the bits of a value name the owners in it. Nothing
-here looks at a process: values in, sentences about what is wrong out.
+Which owners a value is of follows from what they hold (`chaos_holdings.py`). Nothing here looks at a process: values
+in, sentences about what is wrong out.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from chaos_holdings import Holdings, Sum
+
 from fedgroup.epsilon import Epsilon
 
 PLAN = "plan"
 """The method of a request for a plan."""
+RERUN = "was asked again, at the same price once more"
+"""What an answer says of itself that was charged twice."""
 
 
 @dataclass(frozen=True)
@@ -91,49 +95,58 @@ class Down:
     ended: float
 
 
-def counted(value: Any, names: Sequence[str]) -> list[str]:
-    """Return the owners that a value names."""
-    return [name for number, name in enumerate(names) if int(value) >> number & 1]
-
-
 def wrong_in_answer(
-    asked: Asked, names: Sequence[str], lines: Mapping[str, Counter[int]], downs: Sequence[Down] = ()
+    asked: Asked, holdings: Holdings, lines: Mapping[str, Counter[int]], downs: Sequence[Down] = ()
 ) -> Iterator[str]:
     """Yield what does not add up in one answer; `lines` are those of the owners' ledgers after it came."""
+    yield from _wrong_in_counts(asked, len(holdings.names))
+    yield from _wrong_in_cost(asked)
     said = asked.reply
-    value, owners, heard, missing, absent = (said[name] for name in ("value", "owners", "heard", "missing", "absent"))
-    if value != int(value) or not 0 < value < 1 << len(names):
-        yield f"{asked}: the value {value} is no sum of owners' records"
+    charged = [name for name in holdings.names if lines[name][asked.nano]]
+    dead = {down.owner for down in downs if down.began < asked.began and asked.ended < down.ended}
+    alive = Counter(name for name in charged if name not in dead)
+    found = holdings.counted([Sum(said["value"], said["heard"])], alive)
+    if found is None:
+        yield f"{asked}: the value {said['value']} is no sum of records of {said['heard']} owners that were charged"
         return
-    found = counted(value, names)
-    if len(found) != heard:
-        yield f"{asked}: {heard} were heard, and the value {value} holds {len(found)}"
+    if len(found) != said["heard"]:
+        yield f"{asked}: {said['heard']} were heard, and the value {said['value']} holds {len(found)}"
+    for name in found:
+        if name not in charged:
+            yield f"{asked}: {name} was counted and not charged"
+        if name in dead:
+            yield f"{asked}: {name} was counted, and was dead all the time"
+
+
+def _wrong_in_counts(asked: Asked, everybody: int) -> Iterator[str]:
+    said = asked.reply
+    owners, heard, missing, absent = (said[name] for name in ("owners", "heard", "missing", "absent"))
     if owners != heard + missing:
         yield f"{asked}: {owners} owners are not {heard} heard and {missing} missing"
-    if owners != len(names):
-        yield f"{asked}: {owners} owners are known, and there are {len(names)}"
+    if owners != everybody:
+        yield f"{asked}: {owners} owners are known, and there are {everybody}"
     if absent + sum(said["refused"].values()) > missing:
         yield f"{asked}: {absent} absent and {said['refused']} refused are more than {missing} missing"
     if asked.method != said["method"] or not said["private"]:
         yield f"{asked}: answered by {said['method']}, private: {said['private']}"
     if asked.method == "dp" and not said["groups"] == said["noises"] == heard:
         yield f"{asked}: {heard} owners alone, {said['groups']} groups, {said['noises']} noises"
+
+
+def _wrong_in_cost(asked: Asked) -> Iterator[str]:
+    said = asked.reply
     cost = Epsilon.of(said["charged"]).nano if said["charged"] else 0
+    again = any(RERUN in note for note in said["notes"])
     if cost != asked.told:
         yield f"{asked}: the answer says that it cost {cost}, the account {asked.told}"
-    if asked.told not in ((0,) if said["stored"] else (asked.nano, 2 * asked.nano)):
-        yield f"{asked}: cost {asked.told}, stored: {said['stored']}"
-    for name in found:
-        if lines[name][asked.nano] == 0:
-            yield f"{asked}: {name} was counted and not charged"
-        if any(down.owner == name and down.began < asked.began and asked.ended < down.ended for down in downs):
-            yield f"{asked}: {name} was counted, and was dead all the time"
+    if asked.told != (0 if said["stored"] else asked.nano * (1 + again)):
+        yield f"{asked}: cost {asked.told}, stored: {said['stored']}, asked again: {again}"
 
 
-def wrong_in_books(all_asked: Sequence[Asked], books: Books, names: Sequence[str]) -> Iterator[str]:
+def wrong_in_books(all_asked: Sequence[Asked], books: Books, holdings: Holdings) -> Iterator[str]:
     """Yield what does not add up when all is over."""
     yield from _wrong_in_accounts(all_asked, books)
-    yield from _wrong_in_ledgers(all_asked, books, names)
+    yield from _wrong_in_ledgers(all_asked, books, holdings)
     for asked in all_asked:
         yield from _wrong_in_repeats(asked)
     yield from _answered_otherwise(all_asked)
@@ -168,14 +181,16 @@ def _wrong_in_row(asked: Asked, row: Row | None) -> Iterator[str]:
         yield f"{asked}: {asked.reason} said charged {asked.reply.get('charged')}, the account {charged}"
 
 
-def _wrong_in_ledgers(all_asked: Sequence[Asked], books: Books, names: Sequence[str]) -> Iterator[str]:
-    paid: Counter[int] = Counter()
+def _wrong_in_ledgers(all_asked: Sequence[Asked], books: Books, holdings: Holdings) -> Iterator[str]:
+    names, paid = holdings.names, Counter[int]()
     for asked in all_asked:
         paid[asked.nano] += asked.told // asked.nano
     counts = {name: Counter[int]() for name in names}
-    for asked in (each for each in all_asked if each.fresh):
-        for name in _in_result(asked, names):
-            counts[name][asked.nano] += 1
+    for nano, found in _counted(all_asked, books, holdings).items():
+        if found is None:
+            yield f"the owners that were charged {nano} do not hold what was answered for it"
+        for name, times in (found or {}).items():
+            counts[name][nano] += times
     for name in names:
         lines = books.ledgers[name].lines
         for nano in lines.keys() | counts[name].keys():
@@ -194,11 +209,19 @@ def _wrong_in_ledger(name: str, ledger: Account) -> Iterator[str]:
         yield f"{name} has {ledger.lines.total()} lines for {ledger.rounds} rounds"
 
 
-def _in_result(asked: Asked, names: Sequence[str]) -> list[str]:
-    """Return the owners whose records are in what a user got."""
-    if asked.method == PLAN:
-        return [name for members in asked.reply["members"] for name in members]
-    return counted(asked.reply["value"], names)
+def _counted(all_asked: Sequence[Asked], books: Books, holdings: Holdings) -> dict[int, Counter[str] | None]:
+    """Return how often owners are in what users got for each amount; None: they cannot be."""
+    found: dict[int, Counter[str] | None] = {}
+    sums: dict[int, list[Sum]] = {}
+    for asked in (each for each in all_asked if each.fresh):
+        if asked.method == PLAN:
+            found[asked.nano] = Counter(name for members in asked.reply["members"] for name in members)
+        else:
+            sums.setdefault(asked.nano, []).append(Sum(asked.reply["value"], asked.reply["heard"]))
+    for nano, answers in sums.items():
+        charged = Counter({name: books.ledgers[name].lines[nano] for name in holdings.names})
+        found[nano] = holdings.counted(answers, charged)
+    return found
 
 
 def _wrong_in_repeats(asked: Asked) -> Iterator[str]:

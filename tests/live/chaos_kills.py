@@ -8,18 +8,17 @@ import os
 import random
 import signal
 import socket
-import sqlite3
 import subprocess
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from chaos_books import Account, Books, Down, Row
-from live_world import PATIENCE_S, Nursery, World, eventually
+from chaos_books import Books, Down, Row
+from chaos_ledgers import accounts, read_only, times_charged
+from live_world import PATIENCE_S, World, eventually
 
 from fedgroup.identity import Identity, Trust
 from fedgroup.lab.bench.mosquitto_server import program
@@ -49,14 +48,14 @@ class Blow:
     down_s: float
 
 
-def blows(seed: int, names: Sequence[str], *, broker: str, pause_s: float, down_s: float) -> Iterator[Blow]:
-    """Yield a schedule without an end; the same seed gives the same one."""
+def blows(seed: int, roles: Sequence[str], *, broker: str, pause_s: float, down_s: float) -> Iterator[Blow]:
+    """Yield a schedule without an end for these processes of owners; the same seed gives the same one."""
     chance = random.Random(f"blows {seed}")
     kinds = {kind: weight for kind, weight in _KINDS.items() if broker == "mosquitto" or kind != "broker"}
     while True:
         (kind,) = chance.choices(list(kinds), list(kinds.values()))
-        count = {"owner": 1, "owners": chance.randint(2, _MOST_AT_ONCE)}.get(kind, 0)
-        victims = tuple(chance.sample(list(names), count)) or (kind,)
+        count = {"owner": 1, "owners": chance.randint(2, min(_MOST_AT_ONCE, len(roles)))}.get(kind, 0)
+        victims = tuple(chance.sample(list(roles), count)) or (kind,)
         pauses = chance.uniform(0, pause_s), chance.uniform(0, down_s)
         yield Blow(kind, victims, chance.random() < 0.7, chance.randint(1, 4), *pauses)
 
@@ -116,6 +115,7 @@ class Stage:
 
     world: World
     mosquitto: Mosquitto | None
+    patience_s: float = PATIENCE_S
     hasty: bool = False
     plants: str | None = None
     running: set[str] = field(default_factory=set)
@@ -126,13 +126,12 @@ class Stage:
     _died: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def set_up(cls, folder: Path, nursery: Nursery, *, owners: int, broker: str, seconds: float, **facts: Any) -> Stage:
-        """Write a federation's files; nobody runs yet."""
-        world = World(folder, nursery, owners, apart=broker == "mosquitto", seconds=seconds, cohort_size=5)
+    def set_up(cls, world: World, *, broker: str, **facts: Any) -> Stage:
+        """Prepare a federation's broker; nobody runs yet."""
         return cls(world, Mosquitto(world) if broker == "mosquitto" else None, **facts)
 
     def start_all(self) -> None:
-        for role in (*(("broker",) if self.mosquitto else ()), "provider", *self.world.names):
+        for role in (*(("broker",) if self.mosquitto else ()), "provider", *self.world.owner_roles):
             self._start(role)
 
     def end(self) -> None:
@@ -156,7 +155,8 @@ class Stage:
             outage = self.outages[-1] if self.outages else None
             kills, running = sum(self.kills.values()), set(self.running)
             here = await look()
-            if here == set(self.world.names) & running and kills == sum(self.kills.values()) and not self._died:
+            owners = {name for role in self.world.owner_roles if role in running for name in self.world.owners_in(role)}
+            if here == owners and kills == sum(self.kills.values()) and not self._died:
                 if outage is not None and outage.ended is None and outage.restarted:
                     outage.ended = time.monotonic()
                 self.whole.set()
@@ -167,37 +167,27 @@ class Stage:
         if anew:
             self.whole.clear()
         try:
-            await asyncio.wait_for(self.whole.wait(), PATIENCE_S)
+            await asyncio.wait_for(self.whole.wait(), self.patience_s)
         except TimeoutError:
             return False
         return True
 
     def lines(self, nano: int) -> dict[str, Counter[int]]:
         """Return how many lines every owner's ledger has for a charge, now."""
-        found = {}
-        for name in self.world.names:
-            with closing(self._ledger(name)) as books:
-                (times,) = books.execute("SELECT count(*) FROM entries WHERE nano = ?", (nano,)).fetchone()
-            found[name] = Counter({nano: times})
+        found = {name: Counter[int]() for name in self.world.names}
+        for role in self.world.owner_roles:
+            for name, times in times_charged(self.world, role, nano).items():
+                found[name][nano] = times
         return found
 
     def books(self) -> Books:
         """Return all that is on disk."""
-        with closing(_read(self.world.folder / "provider.db")) as file:
+        with closing(read_only(self.world.folder / "provider.db")) as file:
             spent = dict(file.execute("SELECT name, spent FROM users"))
             found = file.execute("SELECT key, user, nano, state, answer FROM questions").fetchall()
         rows = {key: Row(user, nano, state, json.loads(answer or "null")) for key, user, nano, state, answer in found}
-        return Books(spent, rows, {name: self._account(name) for name in self.world.names})
-
-    def _account(self, name: str) -> Account:
-        with closing(self._ledger(name)) as books:
-            lines = books.execute("SELECT nano, count(*) FROM entries WHERE purpose <> 'note' GROUP BY nano").fetchall()
-            (balance,) = books.execute("SELECT coalesce(sum(nano), 0) FROM spent_by_all").fetchone()
-            (rounds,) = books.execute("SELECT count(*) FROM rounds").fetchone()
-        return Account(Counter(dict(lines)), balance, rounds)
-
-    def _ledger(self, name: str) -> sqlite3.Connection:
-        return _read(self.world.owner_folder(name) / "ledger.db")
+        ledgers = [accounts(self.world, role) for role in self.world.owner_roles]
+        return Books(spent, rows, {name: account for each in ledgers for name, account in each.items()})
 
     def _kill(self, blow: Blow) -> None:
         self.whole.clear()
@@ -215,14 +205,11 @@ class Stage:
 
     def _start(self, role: str) -> None:
         if role in self._died:
-            self.downs.append(Down(role, self._died.pop(role), time.monotonic()))
+            began, ended = self._died.pop(role), time.monotonic()
+            self.downs += [Down(name, began, ended) for name in self.world.owners_in(role)]
         if role == "broker" and self.mosquitto is not None:
             self.mosquitto.start()
         else:
             facts = {"hasty": True} if self.hasty else {}
             self.world.start(role, **facts, **({} if self.plants is None else {"plants": self.plants}))
         self.running.add(role)
-
-
-def _read(file: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=PATIENCE_S)

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,12 +57,23 @@ class Noted:
 class Asker:
     """A user, or the operator, with a token; what it does follows from its seed."""
 
-    def __init__(self, name: str, token: str, *, port: int, noted: Noted, seed: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        token: str,
+        *,
+        port: int,
+        noted: Noted,
+        seed: str,
+        methods: Sequence[str] = METHODS,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         self.name = name
+        self._methods, self._patience_s = methods, patience_s
         self._noted = noted
         self._random = random.Random(seed)
         self._http = httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_S
+            base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {token}"}, timeout=patience_s
         )
 
     async def close(self) -> None:
@@ -77,7 +88,7 @@ class Asker:
             await asyncio.sleep(self._random.uniform(0, pause_s))
 
     async def _one_more(self) -> None:
-        method, again = self._random.choice(METHODS), self._random.random() < _AGAIN
+        method, again = self._random.choice(self._methods), self._random.random() < _AGAIN
         known = [each for each in self._noted.asked[-30:] if each.answered and each.method == method]
         nano = self._random.choice(known).nano if again and known else self._noted.new_nano()
         await self.ask(method, nano, fresh=not again, twice=self._random.random() < _SAME_KEY)
@@ -89,7 +100,7 @@ class Asker:
 
     async def group(self, nano: int) -> Asked:
         """Have the owners grouped anew, as an operator."""
-        body = {"epsilon": float(Epsilon(nano)), "columns": 2, "rows": 2}
+        body = {"epsilon": float(Epsilon(nano)), "columns": 4, "rows": 4}
         return await self._noting("/v1/plans", body, PLAN, nano)
 
     async def here(self) -> set[str]:
@@ -123,11 +134,12 @@ class Asker:
 
     async def _sent(self, method: str, path: str, key: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
         """Send a request, as often as it takes until there is a reply."""
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + self._patience_s
         while True:
             try:
                 return await self._http.request(method, path, json=body, headers={"Idempotency-Key": key})
             except httpx.TransportError:
                 if time.monotonic() > end:
-                    raise NoReply(f"{self.name} got no reply to {method} {path} in {PATIENCE_S:.0f} s") from None
+                    told = f"{self.name} got no reply to {method} {path} in {self._patience_s:.0f} s"
+                    raise NoReply(told) from None
                 await asyncio.sleep(_PAUSE_S)

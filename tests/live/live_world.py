@@ -15,7 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from fedgroup.storage.provider_state import ProviderState
 PLACE = Circle(10_000, 10_000, 500)
 PRECISE = Epsilon.of(40)
 """So large that noise is 0: in a group of five, other than 0 with a chance of about 10^-17."""
+RECORDS_AT_HOME = 1_000
 PATIENCE_S = 120.0
 """How long what must happen may take, on a machine that has other things to do."""
 
@@ -86,8 +87,14 @@ class World:
         apart: bool = False,
         cap: float = 1e6,
         records_of: Callable[[int], int] = lambda number: 1 << number,
+        hosts: int = 0,
+        homes: Sequence[tuple[float, float]] = (),
         **answers: float,
     ) -> None:
+        """With so many `hosts`, owners run many in a process, which has their ledgers in one file.
+
+        With `homes`, owner number i holds many records at one of these, too, so that those with the same are alike.
+        """
         self.folder = folder
         self.owners = owners
         self._doom = folder / "doom"
@@ -96,21 +103,20 @@ class World:
         self._running: dict[str, int] = {}
         self._cap = cap
         self._records_of = records_of
+        self._hosts = hosts
+        self._homes = homes
         self._write(apart, {"seconds": PATIENCE_S, "cohort_size": owners, "dropouts": 0.2} | answers)
 
     # --- processes ----------------------------------------------------------------------------------------------------
 
     def start(self, role: str, **facts: Any) -> int:
-        """Start an owner (by its number), the provider or the broker, and return its process id."""
+        """Start an owner (by its name), a host of owners, the provider or the broker, and return its process id."""
         words = {"provider": ("provider", "--config", self.provider_file), "broker": ("broker", self.provider_file)}
-        owner = (
-            "owner",
-            "--config",
-            self.owner_folder(role) / "owner.toml",
-            "--broker-port",
-            self.broker_port,
-            "--new-ledger",
-        )
+        owners = [
+            word for name in self.owners_in(role) for word in ("--config", self.owner_folder(name) / "owner.toml")
+        ]
+        quiet = ("--log-level", "warning") if role.startswith("host-") else ()
+        owner = ("owner", *owners, "--broker-port", self.broker_port, "--new-ledger", *quiet)
         chosen = [str(word) for word in words.get(role, owner)]
         log, once = self.folder / f"{role}.log", str(self._doom)
         self._running[role] = self._nursery.start(*chosen, log=log, once=once, **facts)
@@ -167,6 +173,15 @@ class World:
         return [f"owner-{number:03d}" for number in range(self.owners)]
 
     @property
+    def owner_roles(self) -> list[str]:
+        """The processes with owners: hosts if there are any."""
+        return [f"host-{number:02d}" for number in range(self._hosts)] or self.names
+
+    def owners_in(self, role: str) -> list[str]:
+        """Return the owners that run in a process."""
+        return self.names[int(role.removeprefix("host-")) :: self._hosts] if role.startswith("host-") else [role]
+
+    @property
     def everybody(self) -> int:
         """The answer to a question about the place, of all owners."""
         return (1 << self.owners) - 1
@@ -186,6 +201,10 @@ class World:
 
     def owner_folder(self, name: str) -> Path:
         return self.folder / "owners" / name
+
+    def host_file(self, role: str) -> Path:
+        """Return the ledgers of the owners that a host runs."""
+        return self.folder / "hosts" / str(int(role.removeprefix("host-"))) / "ledgers.db"
 
     def spent(self, name: str) -> int:
         """Return what an owner's ledger says it spent, in nano-epsilon, once all its books agree with each other."""
@@ -221,7 +240,7 @@ class World:
     # --- files --------------------------------------------------------------------------------------------------------
 
     def _write(self, apart: bool, answers: dict[str, float]) -> None:
-        make_trial(self.folder, owners=self.owners, seed=1, records_per_owner=1)
+        make_trial(self.folder, owners=self.owners, seed=1, records_per_owner=1, hosts=self._hosts)
         provider = self.provider_file.read_text()
         provider = provider.replace("port = 0", f"port = {self.broker_port}", 1)
         provider = provider.replace("port = 0", f"port = {self.http_port}", 1)
@@ -232,9 +251,11 @@ class World:
             provider = provider.replace("embedded = true", "embedded = false")
         self.provider_file.write_text(provider)
         for number, name in enumerate(self.names):
-            self._write_owner(self.owner_folder(name), records=self._records_of(number))
+            home = [self._homes[number % len(self._homes)]] * RECORDS_AT_HOME if self._homes else []
+            places = [(PLACE.x, PLACE.y)] * self._records_of(number) + home
+            self._write_owner(self.owner_folder(name), places)
 
-    def _write_owner(self, place: Path, *, records: int) -> None:
+    def _write_owner(self, place: Path, records: Sequence[tuple[float, float]]) -> None:
         file = place / "owner.toml"
         told = {"cap = 10.0": f"cap = {self._cap}", "highest_epsilon = 1.0": "highest_epsilon = 1000.0"}
         told |= {'modes = ["masked"]': 'modes = ["masked", "trusted"]', "trusted_with = []": 'trusted_with = ["*"]'}
@@ -243,7 +264,8 @@ class World:
             assert usual in text
             text = text.replace(usual, other)
         file.write_text(text)
-        table = {"owner": [place.name] * records, "x": [10_000.0] * records, "y": [10_000.0] * records}
+        x, y = zip(*records, strict=True)
+        table = {"owner": [place.name] * len(records), "x": pa.array(x, pa.float64()), "y": pa.array(y, pa.float64())}
         pq.write_table(pa.table(table), place / "records.parquet")
 
 

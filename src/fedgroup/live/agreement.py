@@ -57,13 +57,13 @@ def agreement(log: LogRead, ledger: str | os.PathLike[str], *, of: str | None = 
         if len(set(numbers)) < len(numbers):
             raise WrongLog(_twice(numbers), "the owner was charged twice for it")
         by_number = {number: (name, asked) for name, asked in log.rounds.items() for number in asked.numbers}
-        counted, rounds = 0, set[str]()
+        counted, rounds, tags = 0, set[str](), _tags(heads)
         for number, round_name, entry in named:
             name, asked = _same_price(by_number, number, round_name, entry)
             if name in rounds:
                 raise WrongLog(number, "the owner was charged twice for it")
             rounds.add(name)
-            counted += _counted(asked, bytes.fromhex(name), books, heads)
+            counted += _counted(asked, bytes.fromhex(name), books, tags.get(bytes.fromhex(name)))
     return Agreement(len(heads), len(named), counted, len(charges) - len(named), forks)
 
 
@@ -108,9 +108,17 @@ def _same_price(
     return name, asked
 
 
-def _counted(asked: Asked, round_id: bytes, books: OwnerBooks | HostedLedger, heads: Iterable[Head]) -> bool:
+def _tags(heads: Iterable[Head]) -> dict[bytes, set[bytes]]:
+    """Return the groups that an owner was in, by their rounds."""
+    found: dict[bytes, set[bytes]] = {}
+    for head in heads:
+        if head.tag:
+            found.setdefault(head.round, set()).add(head.tag)
+    return found
+
+
+def _counted(asked: Asked, round_id: bytes, books: OwnerBooks | HostedLedger, tags: set[bytes] | None) -> bool:
     """Tell whether what the owner gave in a round is in the sums that the log tells: its own, or its group's."""
-    tags = {head.tag for head in heads if head.round == round_id and head.tag}
     if tags:
         return not asked.tags.isdisjoint(tags)
     with suppress(ProtocolViolation):
