@@ -22,7 +22,8 @@ class Sum:
 class Holdings(Protocol):
     """Who holds how much, and who may be in a sum."""
 
-    names: Sequence[str]
+    @property
+    def names(self) -> Sequence[str]: ...
 
     def records_of(self, number: int) -> int:
         """Return how many records an owner holds, by its number."""
