@@ -17,6 +17,8 @@ import math
 from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
+from fedgroup.transport.inbox import Pulse
+
 EVERY_MS = 10.0
 """Milliseconds between two moments, unless an owner's file says otherwise."""
 _MOST_HELD = 256
@@ -47,6 +49,8 @@ class Moments:
         self._leaving: list[Callable[[], None]] = []
         self._beginning: list[asyncio.Future[None]] = []
         self._awaited = False
+        self.begun_at = -math.inf
+        """When work was last let begin, by the loop's time: what was to leave before it has left."""
 
     async def come(self) -> None:
         """Wait until work may begin at the next moment."""
@@ -82,6 +86,7 @@ class Moments:
         if turns:
             loop.call_soon(self._let_begin, loop, beginning, turns - 1)
             return
+        self.begun_at = loop.time()
         for begin in beginning:
             if not begin.done():  # cancelled: its owner is stopping
                 begin.set_result(None)
@@ -129,10 +134,11 @@ class PacedLink:
         """Yield (sender, payload) until the link is closed, each at the first moment after it came, or later."""
         loop = asyncio.get_running_loop()
         async for sender, payload in self._link.received():
-            taken = loop.time()
-            if self._moments.first_since(taken - self._link.waited_s) > taken:
+            taken_at = Pulse.now()
+            # not by the clock alone: a moment that is over may not have been served, and letters wait for it
+            if self._moments.first_since(loop.time() - self._link.waited_s) > self._moments.begun_at:
                 await self._moments.come()
-            self._kept_s = loop.time() - taken
+            self._kept_s = Pulse.now() - taken_at
             yield sender, payload
 
     def _leave(self) -> None:

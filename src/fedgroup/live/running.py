@@ -86,13 +86,20 @@ class Shared:
     def __init__(self, owners: int = 1) -> None:
         self.keepalive_s = keepalive_s(owners)
         self.joining = Joining()
-        self._moments: dict[float, Moments] = {}
+        self._moments: Moments | None = None
         self._known: dict[Path, tuple[Vouching, SharedCalls]] = {}
         self._named: dict[str, tuple[Vouching, SharedCalls]] = {}
 
     def moments(self, every_ms: float) -> Moments:
-        """Return the moments, so far apart, at which owners' messages come and leave; all of one pace share them."""
-        return self._moments.setdefault(every_ms, Moments(every_ms / 1_000))
+        """Return the moments, so far apart, at which messages of all owners of the process come and leave.
+
+        Two paces are refused: one owner's letters would leave while another counts, and show for how long.
+        """
+        if self._moments is None:
+            self._moments = Moments(every_ms / 1_000)
+        if self._moments.every_s != every_ms / 1_000:
+            raise InvalidInput("owners of one process answer at the same moments: say one every_ms in all their files")
+        return self._moments
 
     def believing(self, authority: str) -> tuple[Vouching, SharedCalls]:
         """Return what owners of one authority share: they verify a certificate once for all."""
@@ -196,6 +203,7 @@ async def running_owners(
         identities = [Identity.load(config.identity.folder) for config in configs]
         flushing, marking, shared = Flushing(), Marking(), Shared(len(configs))
         for config, identity in zip(configs, identities, strict=True):
+            shared.moments(config.pace.every_ms)  # another pace is refused before anything is opened
             _require_owner(config, identity, shared.believing(config.identity.authority)[0].trust)
             await stack.enter_async_context(sole_owner(config, holder=identity.name, new_ledger=new_ledger))
         names = [identity.name for identity in identities]
