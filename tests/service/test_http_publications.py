@@ -206,6 +206,22 @@ def test_a_provider_that_died_between_rounds_goes_on_and_charges_nobody_twice(
     run(story())
 
 
+def test_a_map_tells_also_of_what_was_paid_again_in_a_round_that_was_cut_off(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with service(2) as here:
+            await cut_off(here, 1, monkeypatch, **{"Idempotency-Key": "map"})
+            ((question, _, _),) = here.city.state.unfinished()
+            assert here.city.state.spend_more(question, Epsilon.of(5))  # a spoilt round is asked again; and it dies
+            here.app.state.service.publications.resume()
+            async with here.client() as ann:
+                made = (await ann.post("/v1/maps", json=SAID, headers={"Idempotency-Key": "map"})).json()
+            assert (here.spent(), made["charged"]) == (Epsilon.of(45), 45)
+
+    run(story())
+
+
 def test_a_provider_that_stops_while_owners_are_away_goes_on_another_time(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

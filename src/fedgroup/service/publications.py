@@ -116,7 +116,7 @@ class Publications:
         return [self._resumed(question, key, facts) for question, key, facts in self._state.unfinished()]
 
     def _resumed(self, question: Question, key: str | None, facts: Result) -> asyncio.Task[Question]:
-        going = Progress.of(facts, self._provider.settings.public_map.domain)
+        going = _with_all_paid(Progress.of(facts, self._provider.settings.public_map.domain), question)
         quorum = self._quorum(MapAsked.model_validate(dict(question.request[MAP])))
         return self._work.go_on(
             question,
@@ -150,6 +150,12 @@ class Publications:
     def _whole(self, subject: Subject, epsilon: Epsilon) -> RangeQuery:
         """Return the question about the whole domain as one bin."""
         return subject.question(Grid(self._provider.settings.public_map.domain, 1, 1), epsilon)
+
+
+def _with_all_paid(going: Progress, question: Question) -> Progress:
+    """Return a progress that tells of every round that was paid again, also of those of a round that was cut off."""
+    more = question.epsilon.nano - going.publication.sizes.epsilon.nano
+    return replace(going, again=Epsilon(max(going.again.nano, more)))
 
 
 def _foretold(plan: MapPlan) -> list[str]:
