@@ -3,9 +3,9 @@
 All comparisons of a wave go step by step together: an owner gets the frames of all its comparisons in one message, and
 its reply holds those for all the others. So a wave takes as many rounds as one comparison does, seven at most.
 
-Guarantee: two owners whose comparison came to a bit are not compared again in the epochs they are in. A later plan
-           takes the bit that the provider learnt, if both say that the comparison is one of their epoch. Such bits are
-           kept in memory only, so a provider that starts anew compares anew.
+Guarantee: two owners whose comparison came to a bit, and who say in time that it is one of their epoch, are not
+           compared again in it: a later plan takes the bit. Such bits are kept in the memory of the provider only, so a
+           provider that starts anew compares anew.
 """
 
 from __future__ import annotations
