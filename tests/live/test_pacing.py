@@ -92,10 +92,11 @@ def test_a_machine_that_sleeps_while_a_message_waits_for_its_moment_counts_that(
     assert in_driven_time(story()) == [3_600.007]
 
 
+@pytest.mark.parametrize("bound", ["_MOST_HELD", "_MOST_HELD_BYTES"])
 def test_letters_leave_at_the_next_moment_in_their_order_and_who_sends_many_waits(
-    monkeypatch: pytest.MonkeyPatch,
+    bound: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pacing, "_MOST_HELD", 3)
+    monkeypatch.setattr(pacing, bound, 3)
     wire = Wire()
     link = PacedLink(wire, Moments(EVERY_S))
 

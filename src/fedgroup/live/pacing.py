@@ -22,7 +22,8 @@ from fedgroup.transport.inbox import Pulse
 EVERY_MS = 10.0
 """Milliseconds between two moments, unless an owner's file says otherwise."""
 _MOST_HELD = 256
-"""How many letters wait for their moment before whoever sends more has to wait too."""
+_MOST_HELD_BYTES = 4 << 20
+"""How many letters, and bytes of them, wait for their moment before whoever sends more has to wait too."""
 _TURNS = 4
 """So many turns of the event loop are left to those that send at a moment before anybody begins to work at it."""
 
@@ -107,6 +108,7 @@ class PacedLink:
         self._link = link
         self._moments = moments
         self._held: list[tuple[str, bytes]] = []
+        self._held_bytes = 0
         self._room = asyncio.Event()
         self._room.set()
         self._sending: asyncio.Task[None] | None = None
@@ -127,7 +129,8 @@ class PacedLink:
         if not self._held:
             self._moments.call_at_next(self._leave)
         self._held.append((to, payload))
-        if len(self._held) >= _MOST_HELD:
+        self._held_bytes += len(payload)
+        if len(self._held) >= _MOST_HELD or self._held_bytes >= _MOST_HELD_BYTES:
             self._room.clear()
 
     async def received(self) -> AsyncIterator[tuple[str, bytes]]:
@@ -146,7 +149,7 @@ class PacedLink:
         if self._sending is not None and not self._sending.done():
             self._moments.call_at_next(self._leave)
             return
-        ready, self._held = self._held, []
+        ready, self._held, self._held_bytes = self._held, [], 0
         self._room.set()
         self._sending = asyncio.create_task(self._send(ready))
 
