@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,8 @@ def test_windows_stand_side_by_side_and_their_cost_is_told() -> None:
     assert joined.maps.current == (early, again, whole)
     assert joined.maps.together == 1.25
     assert cost_together([early, late]) == 0.5
+    rerun = replace(early, charged=0.75)  # a round of it was paid for twice
+    assert cost_together([rerun, late]) == 0.75
     assert joined.count(MIDDLE, from_map=True, until=4_000).value == early.count(MIDDLE).value
     assert joined.spent == 1.75
 

@@ -130,6 +130,10 @@ def test_a_pair_is_compared_again_once_an_owner_is_in_another_epoch(city: Callab
             here.owners["owner-0"].ledger.begin_epoch()
             assert (await compared())[0] == first
             assert made(here) == [3, 4, 4, 4]  # the three pairs of that owner
+            here.owners["owner-0"].ledger.begin_epoch()
+            none = LiveComparing(here.provider.desk, grid=(2, 2), threshold=0.5, seconds=PATIENCE_S, learnt=learnt)
+            await none.recall(names)
+            assert len(learnt.among(names, (2, 2, 0.5))) == 3  # of pairs without it; its own bits hold no more
             await compared((4, 4))
             assert made(here) == [3, 4, 4, 4]  # another grid waits for another epoch, and no bit is taken for its
 

@@ -81,8 +81,9 @@ def test_pure_epsilon_is_told_and_takes_no_rho(service: Callable[..., Any]) -> N
             assert "pure epsilon" in refused.json()["detail"]
             async with here.client("op") as op:
                 told = [await ann.post("/v1/maps", json={"adaptive": True, "rho": 0.5, "records": 24})]
-                told += [await op.post("/v1/plans", json={"rho": 0.5})]
-            assert [(each.status_code, each.json()["detail"]) for each in told] == [(422, RHO_IN_PURE)] * 2
+                for graph in ("topcell", "secure"):
+                    told.append(await op.post("/v1/plans", json={"rho": 0.5, "graph": graph}))
+            assert [(each.status_code, each.json()["detail"]) for each in told] == [(422, RHO_IN_PURE)] * 3
             assert (here.spent(), here.spent("op"), here.owners_spent()) == (NOTHING, NOTHING, {NOTHING})
             reply = (await ann.post("/v1/queries", json={"kind": "count", "epsilon": 1, **CIRCLE})).json()
             assert (reply["rho"], reply["delta"]) == (None, 0.0)

@@ -77,6 +77,10 @@ class Learnt:
         here = frozenset(owners)
         return {pair: known for pair, known in self._known.items() if known.over == over and pair <= here}
 
+    def forget(self, pair: frozenset[str]) -> None:
+        """Forget what was learnt of a pair: an owner of it is in another epoch."""
+        del self._known[pair]
+
 
 class LiveComparing:
     """Compares owners two by two over one grid. Owners that will not be compared, or fall silent, are a "no"."""
@@ -116,18 +120,20 @@ class LiveComparing:
         for pair, each in known.items():
             for owner in pair:
                 sessions.setdefault(owner, []).append(each.session)
-        most = max(map(len, sessions.values()), default=0)
-        held = {
-            (owner, session)
-            for begin in range(0, most, MOST_RELAYS)
-            for owner, some in (await self._held(sessions, begin)).items()
-            for session in some
-        }
-        self._recalled = {
-            pair: each.bit for pair, each in known.items() if all((owner, each.session) in held for owner in pair)
-        }
+        asked, held = set[tuple[str, bytes]](), set[tuple[str, bytes]]()
+        for begin in range(0, max(map(len, sessions.values()), default=0), MOST_RELAYS):
+            for owner, some in (await self._held(sessions, begin)).items():
+                asked.update((owner, session) for session in sessions[owner][begin : begin + MOST_RELAYS])
+                held.update((owner, session) for session in some)
+        denied = asked - held
+        for pair, each in known.items():
+            if all((owner, each.session) in held for owner in pair):
+                self._recalled[pair] = each.bit
+            elif any((owner, each.session) in denied for owner in pair):
+                self._learnt.forget(pair)
 
     async def _held(self, sessions: dict[str, list[bytes]], begin: int) -> dict[str, list[bytes]]:
+        """Return which comparisons owners say they began in their epochs; nothing of owners that stay silent."""
         name = secrets.token_bytes(16)
         asked = {
             owner: Recall(name, each[begin : begin + MOST_RELAYS], self._desk.agreed)

@@ -310,7 +310,7 @@ class PolicyTable(_Table, frozen=True, kw_only=True):
 class PaceTable(_Table, frozen=True, kw_only=True):
     """When an owner's replies leave: at public moments so many milliseconds apart; 0: as soon as they are ready."""
 
-    every_ms: Annotated[float, msgspec.Meta(ge=0, le=1_000)] = EVERY_MS
+    every_ms: Annotated[float, msgspec.Meta(ge=0, le=500)] = EVERY_MS
 
 
 class OwnerConfig(_Table, frozen=True, kw_only=True):

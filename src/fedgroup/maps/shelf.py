@@ -68,7 +68,12 @@ class Shelf:
         return cost_together(self.maps)
 
 
-def cost_together(maps: Sequence[PrivateMap], cost: Callable[[PrivateMap], float] = lambda made: made.epsilon) -> float:
+def paid(made: PrivateMap) -> float:
+    """Return the epsilon that a map cost, with rounds that were asked again; one that was given again had cost it."""
+    return max(made.epsilon, made.charged)
+
+
+def cost_together(maps: Sequence[PrivateMap], cost: Callable[[PrivateMap], float] = paid) -> float:
     """Return what maps cost one protected unit together: epsilon, or else what `cost` tells of each, such as its rho.
 
     A record has one time: under add-remove it pays for the maps whose windows it lies in, and no others. A subject or

@@ -258,7 +258,11 @@ def plain_plan(asked: PlanAsked) -> dict[str, Any]:
 def price_of(asked: PlanAsked, settings: GroupingSettings, accounting: Accounting = PURE) -> Epsilon:
     """Return what grouping costs every owner: nothing where no noisy vectors are asked for."""
     with as_invalid_query():
-        return pure_price(asked.epsilon, asked.rho, accounting) if settings.kind.vectors else NOTHING
+        if settings.kind.vectors:
+            return pure_price(asked.epsilon, asked.rho, accounting)
+        if asked.rho is not None:
+            pure_price(None, asked.rho, accounting)  # refused where epsilon is counted
+        return NOTHING
 
 
 def grouping_settings(
