@@ -270,7 +270,7 @@ def test_malformed_oversized_and_foreign_messages_neither_stop_an_owner_nor_cost
             for wrong in refused:
                 assert await provider.reason(a, wrong) in ("protocol", "plan", "members", "budget")
             outside = RangeQuery("count", Circle(-9_000, -9_000, 1), PRECISE)
-            assert await provider.reason(a, Ask(new(), WireQuery.of(outside), None, 1, "")) == "protocol"
+            assert await provider.reason(a, Ask(new(), WireQuery.of(outside), None, 60_000, "")) == "protocol"
             await provider.link.send(a, encode(Leave(long)))
             await speak_as_provider(world, provider, other, b)
             for name in (a, b):  # what came before this was read before it

@@ -140,7 +140,7 @@ class Planner:
             return self._exact_grouping(settings, grid, plan_id)
         if not settings.kind.vectors:
             return self._compared_grouping(self._reserved(settings, grid, plan_id), grid, plan_id, None, progress)
-        if price == (None, None):
+        if price[0] is None and price[1] is None:
             raise InvalidInput(f"grouping by the graph {settings.graph!r} needs an epsilon")
         cost = pure_price(*price, self._ledger.accounting)
         if settings.kind.compares:
