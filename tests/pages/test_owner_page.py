@@ -59,7 +59,7 @@ def with_a_page(place):
         process.stdout.close()
 
 
-def test_an_owner_sees_its_ledger_and_decides(owner, opened, picture):
+def test_an_owner_sees_all_of_its_ledger_and_decides(owner, opened, picture):
     folder, _, address = owner
     page = opened(anywhere=True)
     page.goto(address)
@@ -75,9 +75,25 @@ def test_an_owner_sees_its_ledger_and_decides(owner, opened, picture):
     picture(page)
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_text("takes part")).to_be_visible()
+    page.set_viewport_size(PHONE)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert_all_in_sight(page)
 
 
-def test_an_owner_stops_only_when_that_is_confirmed(owner, opened, picture):
+def assert_all_in_sight(page):
+    """All of a ledger is in sight on a phone."""
+    cells = page.locator("td")
+    expect(cells.get_by_text(QUESTION)).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    for cell in cells.all():
+        box = box_of(cell)
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE["width"] - 8
+    assert page.locator(".fg-scroll").evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
+def test_an_owner_stops_only_when_that_is_confirmed_and_says_so_after_it_is_gone(owner, opened, watch, picture):
     _, process, address = owner
     page = opened(anywhere=True, dark=True, viewport=PHONE)
     page.goto(address)
@@ -91,12 +107,6 @@ def test_an_owner_stops_only_when_that_is_confirmed(owner, opened, picture):
     expect(page.get_by_role("dialog")).to_be_hidden()
     expect(page.locator(".fg-number")).to_have_text("takes part")
     assert process.poll() is None
-
-
-def test_a_stopped_owner_says_so_in_its_headline_after_it_is_gone(owner, opened, watch, picture):
-    _, process, address = owner
-    page = opened(anywhere=True)
-    page.goto(address)
     page.get_by_role("button", name="Stop this owner").press("Enter")
     expect(page.get_by_role("button", name="Cancel")).to_be_focused()
     page.keyboard.press("Tab")
@@ -109,25 +119,6 @@ def test_a_stopped_owner_says_so_in_its_headline_after_it_is_gone(owner, opened,
     expect(page.locator(".fg-number")).to_have_text("stopped")
     expect(page.get_by_text("takes part")).to_have_count(0)
     expect(page.locator("#popup")).to_be_hidden()
-    picture(page)
-
-
-def test_all_of_a_ledger_is_in_sight_on_a_phone(owner, opened, picture):
-    page = opened(anywhere=True, viewport=PHONE)
-    page.goto(owner[2])
-    cells = page.locator("td")
-    expect(cells.get_by_text(QUESTION)).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    for cell in cells.all():
-        box = box_of(cell)
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= PHONE["width"] - 8
-    assert page.locator(".fg-scroll").evaluate("each => each.scrollWidth <= each.clientWidth")
-    page.get_by_role("heading", name="Who asked what").scroll_into_view_if_needed()
-    picture(page)
-    page.emulate_media(color_scheme="dark")
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    assert violations(page) == []
 
 
 def test_whoever_signs_in_is_told_where_an_owners_token_is(same_owner, opened, picture):
