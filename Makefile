@@ -20,11 +20,11 @@ $(VENV)/.created: constraints.txt
 	@touch $@
 
 $(VENV)/.base: $(VENV)/.created pyproject.toml
-	$(PIP) --editable .
+	$(PIP) --editable '.[lab]'
 	@touch $@
 
 $(VENV)/.everything: $(VENV)/.created pyproject.toml
-	$(PIP) --editable '.[basemap,frames,maps,opendp,cluster,live,serve,silos,page]' --group dev
+	$(PIP) --editable '.[basemap,frames,lab,maps,opendp,cluster,live,serve,silos,page]' --group dev
 	@touch $@ $(VENV)/.base
 
 docs: build  ## draw the README's pictures, run the notebooks and write the command reference anew
@@ -39,7 +39,7 @@ site: build  ## docs/ as a site in build/site; fails on a link that leads nowher
 screenshots: build services  ## the README's picture of the map, taken in a browser
 	$(BIN)/python scripts/screenshots.py docs/images
 
-demo: $(VENV)/.base  ## a city of 1,000 owners, every method, a table and pictures (installs the base only)
+demo: $(VENV)/.base  ## a city of 1,000 owners, every method, a table and pictures (installs the base and [lab] only)
 	$(BIN)/fedgroup demo
 
 results: build  ## every experiment on the check-ins in DATA=FOLDER, and docs/results.md and the README's table from them
@@ -52,9 +52,9 @@ build: $(VENV)/.everything  ## .venv with everything; .venv/bin/fedgroup is the 
 services:  ## programs that tests start: PostgreSQL with PostGIS, brokers, a browser (root on Debian; else lists them)
 	@scripts/services.sh
 
-# Three workers for two cores: many tests wait for processes that they started. Compiled modules are kept even where that is switched off: tests start hundreds of processes that import the same.
+# Three workers for two cores: many tests wait for processes that they started. A file's tests stay together, and share what it started. Compiled modules are kept even where that is switched off: tests start hundreds of processes that import the same.
 test: build services  ## all tests
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 chaos: build services  ## 10 minutes of users asking while owners, provider and broker are killed: every number adds up (SECONDS=, SEED=, BROKER=)
 	$(BIN)/python tests/live/chaos_run.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --broker $(or $(BROKER),mosquitto)

@@ -43,6 +43,9 @@ QUESTION = "--near 1,1 --within 1 --epsilon 1"
         (SERVE, f"ask count {QUESTION} --url http://127.0.0.1:1", "serve"),
         (("distributed",), "group city.parquet --graph noisy --epsilon 1 --cluster local", "cluster"),
         (("pandas", "geopandas"), "map city.parquet --grid 4x4 --epsilon 1 --out map.gpkg", "maps"),
+        (("matplotlib",), "demo", "lab"),
+        (("matplotlib",), "experiment accuracy-epsilon --quick", "lab"),
+        (("matplotlib",), "map city.parquet --grid 4x4 --epsilon 1 --picture map.png", "lab"),
         (("torch",), "group city.parquet --graph noisy --epsilon 1 --device cuda", "gpu"),
     ],
     ids=lambda part: part if isinstance(part, str) else None,
@@ -57,9 +60,18 @@ def test_a_missing_extra_is_named_before_anything_begins(tmp_path, city, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("hidden", [("pandas", "geopandas"), ("duckdb", "ibis", "psycopg"), SERVE + LIVE + PAGE])
+@pytest.mark.parametrize(
+    "hidden", [("matplotlib", "pandas", "geopandas"), ("duckdb", "ibis", "psycopg"), SERVE + LIVE + PAGE]
+)
 def test_commands_on_files_need_no_extra(tmp_path, city, hidden):
     words = ["count", str(city), "--near", "9000,9000", "--within", "999", "--epsilon", "1", "--json"]
     code = HIDDEN.format(hidden=set(hidden), words=words)
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_experiments_that_write_tables_alone_draw_nothing(tmp_path):
+    code = HIDDEN.format(hidden={"matplotlib"}, words=["experiment", "published-maps", "--quick", "--out", "tables"])
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "tables/published-maps.md").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,16 @@ mpl.use("Agg")
 def test_every_map_can_be_drawn(name: str, tmp_path: Path) -> None:
     save_picture(some_map(name), tmp_path / "map.png")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_a_notebook_still_shows_a_map_and_others_are_told(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("fedgroup.maps.pictures.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    made = some_map("times")
+    assert "<svg" in made._repr_html_()
+    for draw in (made.plot, lambda: save_picture(made, tmp_path / "map.png")):
+        with pytest.raises(fg.InvalidInput, match=r"fedgroup\[lab\]"):
+            draw()
 
 
 def test_the_title_tells_the_noise() -> None:

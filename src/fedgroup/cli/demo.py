@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from fedgroup.cli.extras import require_extras
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import OPTIONS, OutputOptions, flag, option
 from fedgroup.cli.output import print_json, print_table, result, talk, working
@@ -39,6 +40,7 @@ def demo(
     if open_:
         _open_map(out, seed)
         return
+    require_extras("the demo", "lab")
     with working(f"building a city of {owners:,} owners"):
         from fedgroup.lab.experiments.demo import demo_city
 

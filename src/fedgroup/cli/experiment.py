@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from fedgroup.cli.extras import require_extras
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import OPTIONS, Domain, OutputOptions, argument, flag, option
 from fedgroup.cli.output import print_json, result, talk, working
@@ -145,6 +146,7 @@ def experiment(
         return
     if name not in (*NAMES, "all"):
         raise InvalidInput(f"the experiments are: {', '.join((*NAMES, 'all', 'grouping', *OTHERS))}; got {name!r}")
+    require_extras("an experiment with figures", "lab")
     out = settings.out or (_QUICK_OUT if settings.quick else _OUT)
     files = _run(NAMES if name == "all" else (name,), settings, out)
     facts = {"name": name, "out": str(out), "files": [str(path) for path in files], "quick": settings.quick}

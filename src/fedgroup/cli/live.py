@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from fedgroup.cli.extras import require_extras
 from fedgroup.cli.options import OPTIONS, argument, flag, hidden_flag, option
 from fedgroup.cli.output import notice, print_json, result, several, talk, working
 from fedgroup.errors import InvalidInput
@@ -16,20 +17,6 @@ if TYPE_CHECKING:
 
     from fedgroup.live.config import OwnerConfig
     from fedgroup.service.provider_process import Serving
-from importlib.util import find_spec
-
-_BROUGHT = {"live": ("msgspec",), "serve": ("fastapi", "uvicorn"), "page": ("nicegui",)}
-"""Modules that an extra brings, and that are imported where it is used."""
-
-
-def require_extras(what: str, *extras: str) -> None:
-    """Say which extras are missing for `what`, all of them at once."""
-    lacking = [extra for extra in extras if any(find_spec(module) is None for module in _BROUGHT[extra])]
-    if lacking:
-        named = " and ".join(f"[{extra}]" for extra in lacking)
-        noun = "extra" if len(lacking) == 1 else "extras"
-        raise InvalidInput(f"{what} needs the {noun} {named}: pip install 'fedgroup[{','.join(lacking)}]'")
-
 
 ROLES = ("provider", "owner")
 LEDGER = "Ledger"

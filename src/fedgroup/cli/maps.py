@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fedgroup.cli.answers import say_expectation, say_map
 from fedgroup.cli.bins import BinOptions, MapMeasureOptions, parse_bins
+from fedgroup.cli.extras import require_extras
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.loading import (
     indexed,
@@ -150,6 +151,7 @@ def require_files(files: FileOptions) -> None:
     if files.picture is not None:
         from fedgroup.maps.pictures import require_picture
 
+        require_extras("a picture", "lab")
         require_picture(files.picture)
         require_writable(files.picture)
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.util import find_spec
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -116,6 +117,7 @@ def plot(made: PrivateMap, ax: Axes | None, *, step: int | None, category: Value
     made = drawable(made)
     shown = seen(made, step=step, category=category)
     if ax is None:
+        _require_matplotlib()
         import matplotlib.pyplot as plt
 
         _, ax = plt.subplots(figsize=(6.4, 5.6), layout="constrained")
@@ -131,6 +133,7 @@ def first_of(made: PrivateMap) -> First:
 def save_picture(made: PrivateMap, path: str | os.PathLike[str]) -> None:
     """Write a picture of a map; without a window, whatever matplotlib is set to."""
     require_picture(path)
+    _require_matplotlib()
     made = drawable(made)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -150,6 +153,11 @@ def require_picture(path: str | os.PathLike[str]) -> None:
     name = os.fspath(path_like(path, name="a picture"))
     if os.path.splitext(name)[1].lower() not in PICTURES:
         raise InvalidInput(f"a picture is a file whose name ends in {', '.join(PICTURES)}, got {written(path)}")
+
+
+def _require_matplotlib() -> None:
+    if find_spec("matplotlib") is None:
+        raise InvalidInput("a picture needs matplotlib: pip install 'fedgroup[lab]'")
 
 
 def map_html(made: PrivateMap) -> str:
