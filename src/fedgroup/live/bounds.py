@@ -51,7 +51,7 @@ class Bounds:
             chance = FALSE_ALARM / (len(query.parts) * (query.bins + 1))
             moved = largest_noise(scale, noises=noises, shared=bool(parts), chance=chance)
             most = None if records is None else records * _units(query, part)
-            if not _within(int(column.min()), int(column.max()), most, moved, signed=_signed(query, part)):
+            if not _within(*ends_of(column), most, moved, signed=_signed(query, part)):
                 return False
             if self.protection.unit == "owner":
                 in_all = largest_noise(scale, noises=noises * query.bins, shared=bool(parts), chance=chance)
@@ -69,6 +69,13 @@ class Bounds:
         agreed = self.protection.records if self.protection.unit == "owner" else None
         said = [most for most in (self.declared.get(owner), self.most_records, agreed) if most is not None]
         return min(said, default=None)
+
+
+def ends_of(values: Ints) -> tuple[int, int]:
+    """Return the lowest and the highest of some numbers; most often there is one, and a provider looks at thousands."""
+    if len(values) == 1:
+        return (one := int(values[0])), one
+    return int(values.min()), int(values.max())
 
 
 def _within(lowest: int, highest: int, most: int | None, moved: int, *, signed: bool) -> bool:

@@ -54,6 +54,8 @@ log = logging.getLogger("fedgroup.owner")
 
 
 _USUAL = 1_024
+_YOUNG = 50_000
+"""So many new objects may there be before the collector looks at them: an answer makes some hundred, and no cycle."""
 
 
 def allow_open_files() -> None:
@@ -152,6 +154,7 @@ async def running_provider(
     topics, vouching = Topics(config.federation.name), Vouching(trust)
     client, server = identity.client_context(trust), identity.server_context(trust)
     async with AsyncExitStack() as stack:
+        _collect_less_often(stack)
         stack.enter_context(sole_use(config.state.file, of="the provider"))
         port = config.broker.port
         if config.broker.embedded:
@@ -200,6 +203,7 @@ async def running_owners(
     One that another process runs already is refused. `through` may put something between a channel and its owner.
     """
     async with AsyncExitStack() as stack:
+        _collect_less_often(stack)
         identities = [Identity.load(config.identity.folder) for config in configs]
         flushing, marking, shared = Flushing(), Marking(), Shared(len(configs))
         for config, identity in zip(configs, identities, strict=True):
@@ -374,6 +378,13 @@ def _require_owner(config: OwnerConfig, identity: Identity, trust: Trust) -> Non
 def _require_one_federation(authority: str, trust: Trust, federation: str) -> None:
     if trust.federation != federation:
         raise InvalidInput(f"{authority} is the authority of {trust.federation!r}, not of {federation!r}")
+
+
+def _collect_less_often(stack: AsyncExitStack) -> None:
+    """Let the garbage collector look less often, for it holds up answers and whoever joins."""
+    usual = gc.get_threshold()
+    stack.callback(gc.set_threshold, *usual)
+    gc.set_threshold(_YOUNG, *usual[1:])
 
 
 def _spare_the_collector(stack: AsyncExitStack) -> None:

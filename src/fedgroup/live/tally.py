@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedgroup.live.bounds import ends_of
 from fedgroup.live.plans import LiveGroup
 from fedgroup.live.recovering import Recovered
 from fedgroup.live.sheets import Sheet
@@ -261,4 +262,5 @@ class SecondStep:
 
 
 def _within(sums: Ints, farthest: int) -> bool:
-    return -farthest <= int(sums.min()) and int(sums.max()) <= farthest
+    lowest, highest = ends_of(sums)
+    return -farthest <= lowest and highest <= farthest
