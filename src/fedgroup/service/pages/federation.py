@@ -17,7 +17,7 @@ from fedgroup.service.replies import PlanShown
 from fedgroup.service.requests import PlanAsked
 from fedgroup.storage.provider_state import User
 
-REFRESH_S = 5.0
+REFRESH_S = 10.0
 _PRICE = 0.3
 
 
