@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,21 +13,19 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from fedgroup.lab.bench.page import BROWSER_FLAGS, browser_program
+
 COMMAND = Path(sys.executable).with_name("fedgroup")
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--no-first-run",
-]  # fmt: skip
 DESKTOP, TABLET, PHONE = {"width": 1440, "height": 900}, {"width": 780, "height": 1000}, {"width": 390, "height": 844}
 
 
 def main(out: Path) -> None:
     """Write map.png, map-dark.png, map-tablet.png, map-phone.png, federation.png and learn.png to a folder."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    program = browser_program()
     if program is None:
         sys.exit("there is no browser: run `make services`")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright, running(folder) as facts:
-        take(playwright.chromium.launch(executable_path=program, args=FLAGS), facts, out)
+        take(playwright.chromium.launch(executable_path=program, args=BROWSER_FLAGS), facts, out)
 
 
 @contextmanager

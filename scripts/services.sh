@@ -22,12 +22,14 @@ has_postgis() {
   has pg_config && [ -e "$(pg_config --sharedir)/extension/postgis.control" ]
 }
 
+has_browser() { has chromium-headless-shell || has chromium || has chromium-browser || has google-chrome; }
+
 missing=""
 has_postgres || missing="$missing postgresql"
 has_postgis || missing="$missing postgresql-postgis"
 has mosquitto || has_file /usr/sbin/mosquitto || missing="$missing mosquitto"
 has nats-server || missing="$missing nats-server"
-has chromium || has chromium-browser || has google-chrome || missing="$missing chromium"
+has_browser || missing="$missing chromium-headless-shell"
 has systemd-analyze || missing="$missing systemd"
 has ogrinfo || missing="$missing gdal-bin"
 [ -z "$missing" ] && exit 0

@@ -30,6 +30,6 @@ def test_nothing_is_done_where_nothing_is_missing(tmp_path: Path) -> None:
 def test_without_root_what_is_missing_is_listed(tmp_path: Path) -> None:
     ran = on_a_machine_with(tmp_path, id="echo 1000", apt_get="echo should not run", nats_server="exit 1")
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr.splitlines()[0].endswith(" chromium systemd gdal-bin")
+    assert ran.stderr.splitlines()[0].endswith(" chromium-headless-shell systemd gdal-bin")
     assert "nats-server" not in ran.stderr
     assert "run 'make services' as root on Debian" in ran.stderr

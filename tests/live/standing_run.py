@@ -97,8 +97,8 @@ def _write(world: World, asked: Run) -> None:
         text = file.read_text().replace("[ledger] ", windows, 1)
         assert windows in text
         file.write_text(text.replace("[policy] ", '[policy]\ncomplete_after = "10m"\n#', 1))
-    # a provider that knows nobody yet would ask the first hour of whichever process came first
-    least = "least_share = 1.0" + (f", least_owners = {asked.owners}" if asked.processes > 1 else "")
+    # a provider that knows nobody yet would ask the first hour of whoever came first
+    least = f"least_share = 1.0, least_owners = {asked.owners}"
     with world.provider_file.open("a") as more:
         more.write(
             f'\n[[standing]]\nname = "hourly"\nuser = "standing"\nevery = "hour"\nsince = {START}\ncatch_up = 10000\n'
@@ -127,7 +127,8 @@ def _require_right(world: World, asked: Run) -> None:
     assert {state for _, state, _ in rows} == {"published"}
     for _, _, answer in rows:
         found = json.loads(answer)
-        assert (sum(found["values"]), found["heard"], found["missing"]) == (truth, asked.owners, 0)
+        told = sum(found["values"]), found["heard"], found["missing"]
+        assert told == (truth, asked.owners, 0), told
     for name in world.names:
         with closing(OwnerLedger(world.owner_folder(name) / "ledger.db")) as ledger:
             budget, spent = ledger.window_budget, ledger.windows_spent()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,16 +12,14 @@ from urllib.parse import urlsplit
 
 import pytest
 from page_process import Here
-from page_steps import sign_in
+from page_steps import enter
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from fedgroup.lab.bench.page import BROWSER_FLAGS, browser_program
 
 sys.path.append(str(Path(__file__).parents[1] / "journeys"))
 """A federation's processes are run here as they are there."""
 
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--no-first-run",
-]  # fmt: skip
 DESKTOP = {"width": 1280, "height": 800}
 PATIENCE_MS = 120_000
 """How long what must be seen may take, on a machine that has other things to do."""
@@ -40,10 +37,10 @@ def here() -> Iterator[Here]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A browser; while it is open, its event loop is this thread's, and tests elsewhere need loops of their own."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    program = browser_program()
     assert program, "there is no browser: run `make services`"
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=program, args=FLAGS, headless=True)
+        opened = playwright.chromium.launch(executable_path=program, args=BROWSER_FLAGS, headless=True)
         yield opened
         opened.close()
 
@@ -95,7 +92,7 @@ def opened(here: Here, browser: Browser, watch: Watch) -> Iterator[Callable[...,
         page.on("console", lambda line: watch.complaints.append(line.text) if line.type == "error" else None)
         page.on("pageerror", lambda error: watch.complaints.append(str(error)))
         if token is not None:
-            sign_in(page, here.url, token)
+            enter(page, here.url, token)
         return page
 
     yield open_page

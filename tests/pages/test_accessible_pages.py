@@ -11,6 +11,13 @@ from page_steps import ask, details, place, ready, violations
 from playwright.sync_api import expect
 
 PATHS = ("federation", "learn", "guarantees")
+LOADING_BAR = """() => {
+  const bar = Object.assign(document.createElement("div"), { className: "q-loading-bar" });
+  document.body.append(bar);
+  const seen = getComputedStyle(bar).display;
+  bar.remove();
+  return seen;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +34,7 @@ def test_axe_finds_nothing_on_any_page(here, opened, dark, width):
     assert violations(page) == []
     page.goto(here.tell("code", here.new_user(role="operator")[1]))
     ready(page)
+    assert page.evaluate(LOADING_BAR) == "none", "it comes and goes, and has no name"
     details(page)
     ask(page)
     page.get_by_role("button", name="Compare with another area").click()

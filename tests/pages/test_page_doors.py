@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from page_steps import ask, order, ready, sign_in
+from page_steps import ask, is_sent_out, ready, sign_in
 from playwright.sync_api import expect
 
 
@@ -33,8 +33,7 @@ def test_a_session_ends_by_itself(here, opened):
     ready(page)
     here.tell("expire")
     try:
-        order(page).click()
-        page.wait_for_url("**/login")
+        is_sent_out(page)
     finally:
         here.tell("unexpire")
 
@@ -47,8 +46,7 @@ def test_signing_out_ends_a_session_in_all_tabs(here, opened):
     ready(other)
     other.get_by_role("button", name="Sign out").click()
     other.wait_for_url("**/login")
-    order(page).click()
-    page.wait_for_url("**/login")
+    is_sent_out(page)
 
 
 def test_a_removed_user_is_out_at_once(here, opened):
@@ -56,8 +54,7 @@ def test_a_removed_user_is_out_at_once(here, opened):
     page = opened(token=token)
     ready(page)
     here.tell("remove", name)
-    order(page).click()
-    page.wait_for_url("**/login")
+    is_sent_out(page)
     assert here.tell("spent", name) == 0
 
 
