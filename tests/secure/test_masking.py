@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -112,6 +113,16 @@ def test_masks_of_many_secrets_equal_those_of_each():
     masks = pair_masks(secrets, round_context(**ROUND))
     for pair in (0, 16_383, 16_384, 39_999):
         assert masks[pair] == pair_masks(secrets[pair : pair + 1], round_context(**ROUND))[0]
+
+
+def test_masks_are_the_same_whichever_contexts_came_between_and_in_any_thread():
+    secrets = simulated_secrets(b"host" * 8, np.arange(50), np.arange(50) + 1)
+    contexts = [round_context(**ROUND | {"round_id": b"%d" % number}) for number in range(700)]
+    first = [pair_masks(secrets, context, words=3) for context in contexts]
+    assert len({masks.tobytes() for masks in first}) == len(contexts)
+    with ThreadPoolExecutor(4) as pool:
+        again = list(pool.map(lambda context: pair_masks(secrets, context, words=3), contexts * 4))
+    assert all(np.array_equal(one, other) for one, other in zip(first * 4, again, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ Proof:     docs/guarantees.md#masked-groups
 from __future__ import annotations
 
 import hashlib
+import threading
+from typing import Any
 
 import numba
 import numpy as np
@@ -31,6 +33,7 @@ Secrets = npt.NDArray[np.uint8]
 CONTEXT_BYTES = 32
 _BLOCKS_AT_ONCE = 1 << 14
 """So few that a block stays in the processor's cache between cipher and xor."""
+_MOST_CIPHERS = 512
 
 
 def round_context(
@@ -53,13 +56,13 @@ def pair_masks(pair_secrets: Secrets, context: bytes, *, words: int = 1, first: 
         raise InvalidInput(f"pair secrets are rows of 16 bytes, got {pair_secrets.dtype} of shape {pair_secrets.shape}")
     if len(context) != CONTEXT_BYTES or words < 1 or first % 2:
         raise InvalidInput(f"masks need a context of {CONTEXT_BYTES} bytes and at least 1 word, got {words} words")
-    key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"fedgroup mask v1").derive(context)
+    cipher = _CIPHERS.of(context)
     blocks = np.ascontiguousarray(pair_secrets).view("<u8")
     if 0 < len(blocks) <= _BLOCKS_AT_ONCE // 4 and words > 2:
-        return _many_masks(blocks, key, words=words, first=first // 2)
+        return _many_masks(blocks, cipher, words=words, first=first // 2)
     masks = np.empty((len(blocks), words), dtype=np.uint64, order="F")  # word by word, as they are made and added
     for word in range(0, words, 2):
-        _encipher(blocks, key, counter=(first + word) // 2, masks=masks[:, word : word + 2])
+        _encipher(blocks, cipher, counter=(first + word) // 2, masks=masks[:, word : word + 2])
     return masks
 
 
@@ -90,9 +93,29 @@ def sums_of_masked(masked: Words, labels: Labels, groups: int) -> Ints:
     return sums.view(np.int64)
 
 
-def _encipher(blocks: Words, key: bytes, *, counter: int, masks: Words) -> None:
+class _Ciphers(threading.local):
+    """The ciphers that a thread used last, by their public contexts: all members of a group mask by the same ones."""
+
+    def __init__(self) -> None:
+        self._latest: dict[bytes, Any] = {}
+
+    def of(self, context: bytes) -> Any:
+        """Return what enciphers whole blocks under a context's key; it remembers nothing of them."""
+        found = self._latest.pop(context, None)
+        if found is None:
+            key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"fedgroup mask v1").derive(context)
+            found = Cipher(algorithms.AES256(key), modes.ECB()).encryptor()  # noqa: S305 - of secrets, xored afterwards
+        self._latest[context] = found
+        if len(self._latest) > _MOST_CIPHERS:
+            del self._latest[next(iter(self._latest))]
+        return found
+
+
+_CIPHERS = _Ciphers()
+
+
+def _encipher(blocks: Words, encryptor: Any, *, counter: int, masks: Words) -> None:
     """Fill one or two columns of `masks` with AES_K(x) xor x of x = secret xor counter."""
-    encryptor = Cipher(algorithms.AES256(key), modes.ECB()).encryptor()  # noqa: S305 - of secrets, xored afterwards
     # The cipher wants room for one block more than it writes.
     cipher = np.empty((min(len(blocks), _BLOCKS_AT_ONCE) + 1, 2), dtype="<u8")
     tweak = np.array([counter, 0], dtype="<u8")
@@ -105,9 +128,8 @@ def _encipher(blocks: Words, key: bytes, *, counter: int, masks: Words) -> None:
         np.bitwise_xor(cipher[: len(plain), :wide], plain[:, :wide], out=masks[start : start + len(plain)])
 
 
-def _many_masks(blocks: Words, key: bytes, *, words: int, first: int) -> Words:
+def _many_masks(blocks: Words, encryptor: Any, *, words: int, first: int) -> Words:
     """Return the masks that `_encipher` makes, with many counters at once: for few pairs that share many words."""
-    encryptor = Cipher(algorithms.AES256(key), modes.ECB()).encryptor()  # noqa: S305 - of secrets, xored afterwards
     pairs, counters = len(blocks), np.arange(first, first - (-words // 2), dtype="<u8")
     step = _BLOCKS_AT_ONCE // pairs
     cipher = np.empty((pairs * step + 1, 2), dtype="<u8")
