@@ -191,3 +191,19 @@ def test_in_a_group_without_all_pairs_members_sign_who_was_heard_first(owner_of:
     assert me.only(replace(request, signatures=forged)).reason == "protocol"
     assert me.only(Unmask(ROUND, heard[:-1], unmasking.sealed_for(1))).reason == "protocol"  # a second set
     assert this.sums(heard, **signed) == [sum(heard)]
+
+
+def test_all_that_members_agree_to_is_in_a_rounds_context_whoever_asked_for_it_before():
+    query = WireQuery.of(RangeQuery("count", Circle(0, 0, 1), PRECISE))
+    ask = Ask(ROUND, query, "p", 1000, recovers=True)
+    others = [
+        (ask, [0, 1, 2, 3], 2, b""),
+        (ask, [0, 1, 2], 3, b""),
+        (ask, [0, 1, 2], 2, b"group"),
+        (replace(ask, round=b"n" * 16), [0, 1, 2], 2, b""),
+        (replace(ask, query=replace(query, epsilon_nano=1)), [0, 1, 2], 2, b""),
+    ]
+    first = masked_context(ask, [0, 1, 2], parts=2)
+    found = {masked_context(it, roster, parts=parts, digest=digest) for it, roster, parts, digest in others}
+    assert len(found | {first}) == 1 + len(others)
+    assert masked_context(ask, [0, 1, 2], parts=2) == first

@@ -27,6 +27,7 @@ from fedgroup.privacy.sensitivity import Protection
 from fedgroup.privacy.skellam import skellam_rho
 from fedgroup.questions.query import RangeQuery
 from fedgroup.questions.words import round_name
+from fedgroup.remembered import remembered
 from fedgroup.secure.masking import round_context
 from fedgroup.secure.member import Member
 from fedgroup.secure.recovery import OwnMasks
@@ -231,8 +232,8 @@ def masked_reply(
 
 def told_of_masked(this: Round, heard: int, protection: Protection) -> str:
     """Return how the ledger tells of an answer masked with so many members."""
-    group, parts = this.group, this.group.terms.parts
-    alone = _alone(this.query, protection, parts)
+    group, query, parts = this.group, this.query, this.group.terms.parts
+    alone = remembered(query, "alone", lambda: _alone(query, protection, parts), given=(protection, parts))
     terms = f"{parts} part{'' if parts == 1 else 's'}, {group.terms.colluders} may collude, {alone}"
     return f"masked with {heard} of {len(group.members)} ({terms})"
 
@@ -255,15 +256,20 @@ def _context(this: Round) -> bytes:
 
 def masked_context(ask: Ask, positions: Sequence[int], *, parts: int, digest: bytes = b"") -> bytes:
     """Return what stands for all that members at these positions agree to when they mask an answer."""
-    # Epochs are each owner's own, so none is in here; a round's id never comes twice, for that is on record.
-    return round_context(
-        question=f"{ask.query}".encode(),
-        epsilon_nano=ask.query.epsilon_nano,
-        parts=parts,
-        roster_digest=digest + struct.pack(f"!{len(positions)}H", *positions),
-        epoch=0,
-        round_id=ask.round,
-    )
+    roster = digest + struct.pack(f"!{len(positions)}H", *positions)
+
+    def make() -> bytes:
+        # Epochs are each owner's own, so none is in here; a round's id never comes twice, for that is on record.
+        return round_context(
+            question=f"{ask.query}".encode(),
+            epsilon_nano=ask.query.epsilon_nano,
+            parts=parts,
+            roster_digest=roster,
+            epoch=0,
+            round_id=ask.round,
+        )
+
+    return remembered(ask, "context", make, given=(parts, roster))
 
 
 def cut_to(most_records: int | None, exact: Mapping[str, Ints], query: RangeQuery) -> dict[str, Ints]:

@@ -41,7 +41,8 @@ class Member:
         _require_neighbours(neighbours, position, len(roster))
         _require_records(answered)
         self._secrets = secrets_with(key, roster, neighbours) if pair_secrets is None else pair_secrets
-        self._adds = np.array([position < neighbour for neighbour in neighbours], dtype=np.bool_)
+        signs = [1 if position < neighbour else -1 for neighbour in neighbours]
+        self._signs = np.array(signs, dtype=np.int64).view(np.uint64)[:, None]
         self._answered = dict(answered)
 
     @property
@@ -88,8 +89,7 @@ class Member:
         for first in range(0, words, _WORDS_AT_ONCE):
             some = min(_WORDS_AT_ONCE, words - first)
             masks = pair_masks(keys, context, words=some, first=first)
-            added, taken = (masks[chosen].sum(axis=0, dtype=np.uint64) for chosen in (self._adds, ~self._adds))
-            total[first : first + some] = added - taken
+            total[first : first + some] = (masks * self._signs).sum(axis=0, dtype=np.uint64)
             if own is not None:
                 total[first : first + some] += self_masks(own.seed, words=some, first=first)[0]
         return total
