@@ -1,4 +1,4 @@
-"""`fedgroup ask publish`, `fedgroup ask read`: a map of a running federation, paid once and read for nothing."""
+"""`fedgroup ask publish`, `read`, `standing`: maps of a running federation, paid once and read for nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedgroup.cli.bins import MapMeasureOptions
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.maps import FileOptions, require_database, require_files, written_to
 from fedgroup.cli.options import HOW, OPTIONS, PRIVACY, Name, OutputOptions, RangeOptions, flag, option
-from fedgroup.cli.output import result, working
+from fedgroup.cli.output import print_json, print_table, result, working
 from fedgroup.cli.parsing import parse_time
 from fedgroup.cli.publish import ReadOptions, SizeOptions, say_published, say_reading
 from fedgroup.questions.kinds import either
@@ -101,6 +101,36 @@ def read(
     with connect(access.url, access.token, ca=access.ca) as federation:
         made = federation.published(kind=which.kind, **window)
     say_reading(made, where, what, as_json=output.json)
+
+
+@grouped
+def standing(
+    service: ServiceOptions,
+    output: OutputOptions,
+    last: Annotated[int, option(OPTIONS, "--last", "show the latest N windows of each", "N")] = 10,
+) -> None:
+    """Show the standing maps of a running federation: their windows, the latest first; nothing is charged."""
+    from rich.table import Table
+
+    from fedgroup.service.client import connect
+
+    access = find_access(service)
+    with connect(access.url, access.token, ca=access.ca) as federation:
+        found = federation.standing(limit=last)
+    if output.json:
+        print_json({"standing": found})
+        return
+    for each in found:
+        table = Table("window", "until", "state", "map", title=f"{each['name']}, every {each['every']}")
+        for window in each["windows"]:
+            told = window["map"] or window["why"] or ""
+            table.add_row(window["since"], window["until"], window["state"], told)
+        print_table(table)
+        coming = each["next"]
+        waits = f"; it waits: {coming['waits_for']}" if coming["waits_for"] else ""
+        result.print(f"next: {coming['since']} until {coming['until']}, asked for at {coming['due_at']}{waits}")
+    if not found:
+        result.print("this federation has no standing maps")
 
 
 def _details(asked: LivePublishOptions) -> PublishAskDetails:
