@@ -12,9 +12,9 @@ from scipy import stats
 
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.privacy.log_series import _uniform_below_each, coins_of_exp, draw_log_series
-from fedgroup.privacy.negative_binomial import draw_negative_binomial
 from fedgroup.privacy.series_inverse import SeriesInverse, _separated, cumulative_bounds, thresholds
 from fedgroup.privacy.share_laws import NegativeBinomial, NumberOfTerms
+from fedgroup.privacy.shares import draw_negative_binomial
 from fedgroup.privacy.table import TableSampler
 
 FALSE_ALARM = 1e-6
