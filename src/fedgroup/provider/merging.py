@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from fedgroup.messages import Labels
 from fedgroup.provider.borderline import ASK, NO, YES, Borderline
+from fedgroup.provider.grouping import numbered_by_lowest_member
 from fedgroup.provider.grouping.limits import GroupLimits
-from fedgroup.provider.grouping.numbering import numbered_by_lowest_member
 from fedgroup.provider.waves import Learnt, chance_of, learn
 
 Ints = npt.NDArray[np.int64]
