@@ -16,9 +16,8 @@ from fedgroup.lab.bench import NAMES, measuring, run
 from fedgroup.lab.bench.garbled_sum import sequential_sum
 from fedgroup.lab.bench.measuring import Row, cores, median_seconds, peak_mb
 from fedgroup.lab.bench.processes import Alone
-from fedgroup.lab.bench.secure_similarity import require_right, sample_counts
+from fedgroup.lab.bench.secure_similarity import require_right, sample_counts, spu_python
 from fedgroup.lab.bench.secure_sum import measure_masked, measure_sequential
-from fedgroup.lab.bench.spu_reference import spu_python
 from fedgroup.lab.bench.two_owners import compare_in_two_processes
 from fedgroup.secure.comparison import Comparison
 from fedgroup.secure.similarity import opened

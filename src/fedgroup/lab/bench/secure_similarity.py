@@ -8,15 +8,21 @@ Wall times suffer from whatever else the machine does; processor times (`..._us`
 from __future__ import annotations
 
 import hashlib
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedgroup.lab.bench.measuring import Row
-from fedgroup.lab.bench.spu_reference import SpuComparison, spu_comparison, spu_python
 from fedgroup.lab.bench.two_owners import BATCH, BenchSide, Stretch, compare_in_two_processes
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.secure.comparison import Comparison, Counts
@@ -26,6 +32,16 @@ THRESHOLD = 0.8
 CASES = ((100, 4), (100, 8), (400, 4), (25, 8))
 _POISSON = np.array([141, 225, 250, 255], dtype=np.uint8)
 """Where a byte's value passes to the next count, for about a Poisson law of mean 0.6."""
+_PROGRAM = Path(__file__).with_name("spu_cosine.py")
+
+
+@dataclass(frozen=True)
+class SpuComparison:
+    """The bits that SPU found, and what it took; the processor time is of both parties together."""
+
+    bits: npt.NDArray[np.bool_]
+    wall_s: float
+    processor_s: float
 
 
 def measure(*, quick: bool) -> Iterator[Row]:
@@ -96,6 +112,39 @@ def _by_spu(
 ) -> tuple[SpuComparison, int]:
     """Return what SPU takes for all pairs at once, which suits it best, and how many they were."""
     return spu_comparison(python, comparison, first, second, repeats=1 if quick else 3), len(first)
+
+
+def spu_python() -> str | None:
+    """Return a Python that has SPU, this one or the one that FEDGROUP_SPU_PYTHON names, or none."""
+    return os.environ.get("FEDGROUP_SPU_PYTHON") or (sys.executable if _is_installed("spu") else None)
+
+
+def _is_installed(package: str) -> bool:
+    # Any folder named spu could be imported; only the installed package is SPU.
+    return any(metadata.distributions(name=package))
+
+
+def spu_comparison(
+    python: str, comparison: Comparison, first: Counts, second: Counts, *, repeats: int = 1
+) -> SpuComparison:
+    """Return what SPU makes of the same counts."""
+    with tempfile.TemporaryDirectory() as folder:
+        given, found = Path(folder, "given.npz"), Path(folder, "found.npz")
+        np.savez(
+            given,
+            first=first,
+            second=second,
+            threshold=np.array(comparison.threshold),
+            fraction_bits=np.array(comparison.fraction_bits),
+            repeats=np.array(repeats),
+        )
+        program = [python, "-I", str(_PROGRAM), str(given), str(found)]
+        ran = subprocess.run(program, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
+        if ran.returncode:
+            raise RuntimeError(f"SPU failed:\n{ran.stderr}")
+        with np.load(found) as result:
+            wall, processor = (statistics.median(result[name].tolist()) for name in ("wall_s", "processor_s"))
+            return SpuComparison(result["bits"].astype(np.bool_), wall, processor)
 
 
 def _wall(first: list[Stretch], second: list[Stretch]) -> float:
