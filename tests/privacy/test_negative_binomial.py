@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from bits_in_order import BitsInOrder
 from scipy import stats
 
 from fedgroup.privacy.keystream import Keystream
@@ -21,20 +22,6 @@ FALSE_ALARM = 1e-6
 SCALE = Fraction(10, 3)
 LAW = NegativeBinomial(SCALE, parts=5)
 LAWS = [NegativeBinomial(s, t) for s in (SCALE, Fraction(1, 3), Fraction(512)) for t in (1, 2, 44, 999_000)]
-
-
-class BitsInOrder:
-    """A keystream that gives out the words it was given, in order."""
-
-    def __init__(self, *words: int) -> None:
-        self._words = list(words)
-
-    def words(self, count: int, dtype: type) -> np.ndarray:
-        return np.array([self._words.pop(0) for _ in range(count)], dtype=dtype)
-
-    def bits(self, count: int) -> int:
-        assert count == 64
-        return self._words.pop(0)
 
 
 def draw_at(u: int, *more: int) -> int:
