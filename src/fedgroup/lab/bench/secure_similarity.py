@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.lab.bench.measuring import Row
-from fedgroup.lab.bench.two_owners import BATCH, BenchSide, Stretch, compare_in_two_processes
+from fedgroup.lab.bench.measuring import BenchRow
+from fedgroup.lab.bench.two_owners import BATCH, BenchSide, Lap, compare_in_two_processes
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.secure.comparison import Comparison, Counts
 from fedgroup.secure.similarity import opened
@@ -44,7 +44,7 @@ class SpuComparison:
     processor_s: float
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield a row for each number of cells and bits a count, and one for a fresh session."""
     spu = spu_python()
     for cells, width in CASES:
@@ -60,7 +60,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
 
 def _pairs_row(
     comparison: Comparison, sides: tuple[BenchSide, BenchSide], pairs: int, spu: tuple[SpuComparison, int] | None
-) -> Row:
+) -> BenchRow:
     first, second = (side.pairs for side in sides)
     wall_s = max(first.wall_s, second.wall_s)
     fresh_s = _wall(*(side.sessions for side in sides)) + _wall(*(side.comparisons for side in sides))
@@ -80,7 +80,7 @@ def _pairs_row(
         reference, reference_s = f"SecretFlow SPU, Cheetah, {many} pairs at once", found.wall_s / many
         more["reference_both_us"] = found.processor_s / many * 1e6
         more["processor_ratio"] = more["reference_both_us"] / (more["first_us"] + more["second_us"])
-    return Row(
+    return BenchRow(
         case=f"{comparison.cells} cells of {comparison.width} bits, a pair",
         ours_s=wall_s / pairs,
         peak_mb=max(side.peak_mb for side in sides),
@@ -90,14 +90,14 @@ def _pairs_row(
     )
 
 
-def _session_row(sides: tuple[BenchSide, BenchSide], spu: tuple[SpuComparison, int] | None) -> Row:
+def _session_row(sides: tuple[BenchSide, BenchSide], spu: tuple[SpuComparison, int] | None) -> BenchRow:
     first, second = (side.sessions for side in sides)
     more = {
         "first_us": _processor(first) * 1e6,
         "second_us": _processor(second) * 1e6,
         "bytes": first[0].bytes_sent + second[0].bytes_sent,
     }
-    return Row(
+    return BenchRow(
         case="a fresh session, before its first pair",
         ours_s=_wall(first, second),
         peak_mb=max(side.peak_mb for side in sides),
@@ -147,12 +147,12 @@ def spu_comparison(
             return SpuComparison(result["bits"].astype(np.bool_), wall, processor)
 
 
-def _wall(first: list[Stretch], second: list[Stretch]) -> float:
+def _wall(first: list[Lap], second: list[Lap]) -> float:
     return statistics.median(max(one.wall_s, other.wall_s) for one, other in zip(first, second, strict=True))
 
 
-def _processor(stretches: list[Stretch]) -> float:
-    return statistics.median(one.processor_s for one in stretches)
+def _processor(laps: list[Lap]) -> float:
+    return statistics.median(one.processor_s for one in laps)
 
 
 def sample_counts(pairs: int, comparison: Comparison) -> tuple[Counts, Counts]:
