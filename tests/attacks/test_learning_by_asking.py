@@ -17,7 +17,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.lab.audit.bounds import least_epsilon
 from fedgroup.lab.audit.events import best_event
 from fedgroup.lab.audit.views import Answers, Price
-from fedgroup.lab.audit.worlds import Seen, Setting, table
+from fedgroup.lab.audit.worlds import SeenRecord, Setting, table
 from fedgroup.privacy.law import DiscreteLaplace
 from fedgroup.privacy.noise import NoiseSource
 from fedgroup.privacy.sensitivity import Protection
@@ -28,13 +28,13 @@ DRAWS, ALARM = 4_000, 1e-6
 CITY = Rectangle(0, 0, 4, 4)
 HOUSE = Rectangle(0, 0, 2, 2)
 ALL_BUT_THE_HOUSE = Polygon(((2, 0), (4, 0), (4, 4), (0, 4), (0, 2), (2, 2)))
-NEIGHBOURS = tuple(Seen(cell) for cell in (1, 2, 3, 3))
+NEIGHBOURS = tuple(SeenRecord(cell) for cell in (1, 2, 3, 3))
 
 
 def answers(places: Sequence[object], *, at_home: bool, noise: NoiseSource) -> Answers:
     """What is answered about some places, where somebody is at home or nobody is, and others are elsewhere."""
     setting = Setting("count", "range", Protection())
-    records = table((*NEIGHBOURS, Seen(0)) if at_home else NEIGHBOURS, "range", owners=1, subjects=False)
+    records = table((*NEIGHBOURS, SeenRecord(0)) if at_home else NEIGHBOURS, "range", owners=1, subjects=False)
     return Answers(setting, records, method="dp", price=Price(0.5), noise=noise, places=tuple(places))
 
 

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from planted_noise import HalfNoise
 
 from fedgroup.lab.audit import FALSE_ALARM, Verdict, audited, chosen_rows
-from fedgroup.lab.audit.rows import Row, every_row
+from fedgroup.lab.audit.rows import AuditRow, every_row
 
 
-def told(rows: list[Row], effort: float, jobs: int) -> Iterator[Verdict]:
+def told(rows: list[AuditRow], effort: float, jobs: int) -> Iterator[Verdict]:
     """Yield verdicts on rows with half the noise, each with the alarm of a whole audit, and tell of them."""
     for verdict in audited(rows, effort=effort, noise=HalfNoise, jobs=jobs, share=FALSE_ALARM / len(every_row())):
         shown = f"{verdict.bound:.3f} of {verdict.charge:.3f}, {verdict.draws} draws"
@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="words in the names of rows")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
-    started, silent = time.monotonic(), list[Row]()
+    started, silent = time.monotonic(), list[AuditRow]()
     rows = chosen_rows(only=asked.only)
     waiting = rows
     for effort in (asked.effort, 1.0):

@@ -23,7 +23,7 @@ from fedgroup.lab.audit import Verdict, chosen_rows, judged
 from fedgroup.lab.audit.bounds import least_epsilon
 from fedgroup.lab.audit.events import best_event
 from fedgroup.lab.audit.power import Noise, least_noticed
-from fedgroup.lab.audit.rows import Row, every_row
+from fedgroup.lab.audit.rows import AuditRow, every_row
 from fedgroup.lab.audit.views import question
 from fedgroup.lab.audit.worlds import MAP, Setting, table
 from fedgroup.owner.table_silo import TableSilo
@@ -130,7 +130,7 @@ def test_worlds_that_are_alike_are_not_told_apart() -> None:
     assert least_epsilon(likely, unlikely, 4_000, alarm=1e-3) < 0.05
 
 
-def verdict(row: Row, *, bound: float) -> Verdict:
+def verdict(row: AuditRow, *, bound: float) -> Verdict:
     return Verdict(row, bound=bound, charge=1.0, noticed=1.25, pair="a <unit> more", draws=1_000, seconds=0.5)
 
 

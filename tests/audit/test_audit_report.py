@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from fedgroup.lab.audit.documents import DATA, PAGE, filled, noticed_from, rows_of
-from fedgroup.lab.audit.rows import Row, every_row
+from fedgroup.lab.audit.rows import AuditRow, every_row
 
 ROOT = Path(__file__).parents[2]
 FACTOR = 2
 """A sensitivity that is wrong by so much must be noticed in every row that drew as often as it should."""
 
 
-def named(row: Row) -> tuple[str, ...]:
+def named(row: AuditRow) -> tuple[str, ...]:
     return row.release, row.bins, row.how, str(row.protection), "" if row.price.rho is None else f"{row.price.rho:.4g}"
 
 

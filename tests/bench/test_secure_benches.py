@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from fedgroup.errors import InvalidInput
 from fedgroup.lab.bench import NAMES, measuring, run
 from fedgroup.lab.bench.garbled_sum import sequential_sum
-from fedgroup.lab.bench.measuring import Row, cores, median_seconds, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, cores, median_seconds, peak_mb
 from fedgroup.lab.bench.processes import Alone
-from fedgroup.lab.bench.secure_similarity import require_right, sample_counts
+from fedgroup.lab.bench.secure_similarity import require_right, sample_counts, spu_python
 from fedgroup.lab.bench.secure_sum import measure_masked, measure_sequential
-from fedgroup.lab.bench.spu_reference import spu_python
 from fedgroup.lab.bench.two_owners import compare_in_two_processes
 from fedgroup.secure.comparison import Comparison
 from fedgroup.secure.similarity import opened
@@ -93,8 +92,8 @@ def test_the_sequential_reference_is_measured_an_owner():
 
 
 def test_a_ratio_is_the_references_time_over_ours():
-    assert Row("case", ours_s=2, peak_mb=1, reference="slow", reference_s=8).ratio == 4
-    assert Row("case", ours_s=2, peak_mb=1).as_json()["ratio"] is None
+    assert BenchRow("case", ours_s=2, peak_mb=1, reference="slow", reference_s=8).ratio == 4
+    assert BenchRow("case", ours_s=2, peak_mb=1).as_json()["ratio"] is None
 
 
 def test_a_median_is_not_moved_by_one_slow_repeat(monkeypatch):

@@ -22,10 +22,12 @@ def without_gpu(monkeypatch):
 @pytest.fixture
 def at_once(monkeypatch):
     """Every bench tells one case and measures nothing."""
-    from fedgroup.lab.bench.measuring import Report, Row
+    from fedgroup.lab.bench.measuring import BenchReport, BenchRow
 
-    row = Row("a case", ours_s=0.5, peak_mb=1, reference="slow", reference_s=2, more={"extrapolated": True})
-    monkeypatch.setattr("fedgroup.cli.bench.run", lambda name, quick: Report(name, quick, 2, {"numpy": "2"}, (row,)))
+    row = BenchRow("a case", ours_s=0.5, peak_mb=1, reference="slow", reference_s=2, more={"extrapolated": True})
+    monkeypatch.setattr(
+        "fedgroup.cli.bench.run", lambda name, quick: BenchReport(name, quick, 2, {"numpy": "2"}, (row,))
+    )
 
 
 def test_secure_sum_names_what_is_extrapolated(fedgroup):

@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 
 from fedgroup.errors import InvalidInput
-from fedgroup.lab.experiments.scale import ASSUMED, HERE, MEASURED, Costs, Line, Shape, _served, scale_rows, simulated
+from fedgroup.lab.experiments.scale import (
+    ASSUMED,
+    HERE,
+    MEASURED,
+    Costs,
+    LineDelays,
+    Shape,
+    _served,
+    scale_rows,
+    simulated,
+)
 
-AT_ONCE = Line("at once", (0.0, 0.0), 0.0)
+AT_ONCE = LineDelays("at once", (0.0, 0.0), 0.0)
 
 
 def test_one_is_served_after_the_other_in_the_order_they_come() -> None:
@@ -28,7 +38,7 @@ def test_a_question_takes_as_long_as_its_busiest_place() -> None:
 
 
 def test_what_is_lost_is_waited_for_and_spoils_its_cohort() -> None:
-    lossy = Line("lossy", (0.0, 0.01), 0.01)
+    lossy = LineDelays("lossy", (0.0, 0.01), 0.01)
     alone, together = (simulated(Shape(5_000, 1, 1), costs, lossy) for costs in MEASURED)
     assert alone.heard == pytest.approx(0.99**2, abs=0.01)
     assert together.heard < 0.7  # of 50 members, one is nearly always lost on the second trip

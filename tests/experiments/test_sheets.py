@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from fedgroup.errors import InvalidInput
-from fedgroup.lab.experiments.sheets import Sheet, read_rows, write_rows
+from fedgroup.lab.experiments.sheets import ResultSheet, read_rows, write_rows
 
 CELLS = [{"method": "DP", "epsilon": 0.3}, {"method": "FG", "epsilon": 0.3}, {"method": "FG", "epsilon": 0.5}]
 
 
-def opened(path) -> Sheet:
-    return Sheet(path, ("method", "epsilon"), ("mae", "note"))
+def opened(path) -> ResultSheet:
+    return ResultSheet(path, ("method", "epsilon"), ("mae", "note"))
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path):

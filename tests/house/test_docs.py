@@ -17,7 +17,7 @@ import pytest
 from fedgroup import errors
 from fedgroup.cli.main import main
 from fedgroup.cli.reference import reference
-from fedgroup.lab.bench.measuring import Report, Row
+from fedgroup.lab.bench.measuring import BenchReport, BenchRow
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -116,10 +116,10 @@ def test_benches_that_are_told_of_can_be_run(
     assert typed("fedgroup bench noise --quick", tmp_path)[0] == 0
     measured: list[str] = []
 
-    def run(name: str, *, quick: bool) -> Report:
+    def run(name: str, *, quick: bool) -> BenchReport:
         measured.append(name)
         assert not quick
-        return Report(name, quick, 2, {}, (Row("a case", ours_s=1, peak_mb=1),))
+        return BenchReport(name, quick, 2, {}, (BenchRow("a case", ours_s=1, peak_mb=1),))
 
     monkeypatch.setattr("fedgroup.cli.bench.run", run)
     assert [(line, code) for line in lines if (code := run_here(line)[0])] == []

@@ -10,10 +10,9 @@ import pytest
 
 from fedgroup.errors import InvalidInput
 from fedgroup.identity import Authority, Trust
-from fedgroup.identity.admitted import admitted
 from fedgroup.identity.issuing import now
 from fedgroup.identity.register import REGISTER_FILE
-from fedgroup.identity.trust import AUTHORITY_FILE, REVOKED_FILE
+from fedgroup.identity.trust import AUTHORITY_FILE, REVOKED_FILE, admitted
 
 
 def copied(authority: Authority, place: Path, *files: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fedgroup.errors import InvalidInput
 from fedgroup.identity.files import new_folder, read_private, read_public, write_private, write_public
-from fedgroup.identity.locked import is_locked, locked, unlocked
+from fedgroup.identity.keys import is_locked, locked, unlocked
 
 on_posix = pytest.mark.skipif(sys.platform == "win32", reason="files have no such modes there")
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from some_maps import SAID, federation, some_map
 
 import fedgroup as fg
-from fedgroup.maps.layers import Found, Layer, extent_of, on_earth
+from fedgroup.maps.layers import FoundBins, Layer, extent_of, on_earth
 from fedgroup.maps.private_map import PrivateMap
 from fedgroup.maps.tiles import painted
 
@@ -81,7 +81,7 @@ def test_places_of_any_kind_are_a_layer() -> None:
 def test_every_bin_that_was_found_is_on_one_page(
     places: list[int], steps: list[int], categories: int, limit: int
 ) -> None:
-    found = Found(np.array(places, dtype=np.int64), np.array(steps, dtype=np.int64), (31, 4, categories))
+    found = FoundBins(np.array(places, dtype=np.int64), np.array(steps, dtype=np.int64), (31, 4, categories))
     paged = [at for offset in range(0, len(found), limit) for at in found.page(offset, limit).tolist()]
     assert paged == [(p * 4 + s) * categories + c for p in places for s in steps for c in range(categories)]
     assert found.page(len(found) + 3, limit).tolist() == []

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from some_maps import SAID, federation, some_map
 
 import fedgroup as fg
-from fedgroup.maps.pictures import Seen, save_picture, seen
+from fedgroup.maps.pictures import Pictured, save_picture, seen
 
 mpl.use("Agg")
 
@@ -63,7 +63,7 @@ def test_what_noise_alone_may_explain_is_unsure() -> None:
 @pytest.mark.parametrize(("signed", "sure"), [(False, [False, False, True]), (True, [True, False, True])])
 def test_noise_alone_explains_every_count_below_0(signed: bool, sure: list[bool]) -> None:
     values = np.array([-100, 5, 100])
-    shown = Seen(values, values - 10, values + 10, 10, 20, signed=signed)
+    shown = Pictured(values, values - 10, values + 10, 10, 20, signed=signed)
     assert (~shown.unsure).tolist() == sure
 
 

@@ -36,7 +36,7 @@ from fedgroup.owner.records import Records
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.query import RangeQuery
 from fedgroup.service.app import create_app
-from fedgroup.service.pages.layers import Layer, layers_of
+from fedgroup.service.pages.layers import PageLayer, layers_of
 from fedgroup.service.pages.mounting import MOUNT, PageSettings, add_pages
 from fedgroup.service.requests import MapAsked
 from fedgroup.service.serving import served
@@ -202,7 +202,7 @@ class Commands:
         self._city.owners[name].ledger.set_cap(Epsilon.of(cap))
 
 
-async def published(city: City) -> tuple[Layer, ...]:
+async def published(city: City) -> tuple[PageLayer, ...]:
     """A private map of the city in each of two weeks."""
     provider = city.provider
     domain = provider.settings.public_map.domain

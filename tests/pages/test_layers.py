@@ -11,7 +11,7 @@ import pytest
 from fedgroup.data.synthetic import synthesize
 from fedgroup.errors import InvalidInput
 from fedgroup.federation import Federation
-from fedgroup.service.pages.layers import Layer, layers_of, read_layers
+from fedgroup.service.pages.layers import PageLayer, layers_of, read_layers
 from fedgroup.space import Circle, Rectangle
 from fixed_noise import fixed_keys
 
@@ -144,4 +144,4 @@ def test_what_is_no_grid_of_sums_is_refused(federation, layer):
         layers_of(made)
     with pytest.raises(InvalidInput, match="rows"):
         replace(layer, cells=layer.cells[:, :5])
-    assert isinstance(layer, Layer)
+    assert isinstance(layer, PageLayer)

@@ -8,33 +8,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from bits_in_order import BitsInOrder
 from scipy import stats
 
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.privacy.log_series import _uniform_below_each, coins_of_exp, draw_log_series
-from fedgroup.privacy.negative_binomial import draw_negative_binomial
 from fedgroup.privacy.series_inverse import SeriesInverse, _separated, cumulative_bounds, thresholds
 from fedgroup.privacy.share_laws import NegativeBinomial, NumberOfTerms
+from fedgroup.privacy.shares import draw_negative_binomial
 from fedgroup.privacy.table import TableSampler
 
 FALSE_ALARM = 1e-6
 SCALE = Fraction(10, 3)
 LAW = NegativeBinomial(SCALE, parts=5)
 LAWS = [NegativeBinomial(s, t) for s in (SCALE, Fraction(1, 3), Fraction(512)) for t in (1, 2, 44, 999_000)]
-
-
-class BitsInOrder:
-    """A keystream that gives out the words it was given, in order."""
-
-    def __init__(self, *words: int) -> None:
-        self._words = list(words)
-
-    def words(self, count: int, dtype: type) -> np.ndarray:
-        return np.array([self._words.pop(0) for _ in range(count)], dtype=dtype)
-
-    def bits(self, count: int) -> int:
-        assert count == 64
-        return self._words.pop(0)
 
 
 def draw_at(u: int, *more: int) -> int:

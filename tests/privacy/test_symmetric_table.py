@@ -7,8 +7,8 @@ from fractions import Fraction
 from functools import cache
 
 import mpmath
-import numpy as np
 import pytest
+from bits_in_order import BitsInOrder
 
 from fedgroup.privacy.gaussian import GaussianLaw
 from fedgroup.privacy.skellam import SkellamLaw
@@ -19,20 +19,6 @@ LAWS: list[GaussianLaw | SkellamLaw] = [
     SkellamLaw(Fraction(1, 50)), SkellamLaw(Fraction(7, 3)), SkellamLaw(Fraction(1234, 7)),
 ]  # fmt: skip
 DIGITS = 120
-
-
-class BitsInOrder:
-    """A keystream that gives out the words it was given, in order."""
-
-    def __init__(self, *words: int) -> None:
-        self._words = list(words)
-
-    def words(self, count: int, dtype: type) -> np.ndarray:
-        return np.array([self._words.pop(0) for _ in range(count)], dtype=dtype)
-
-    def bits(self, count: int) -> int:
-        assert count == 64
-        return self._words.pop(0)
 
 
 @cache

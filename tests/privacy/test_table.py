@@ -7,26 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from bits_in_order import BitsInOrder
 
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.privacy.laplace_inverse import Inverse, thresholds
 from fedgroup.privacy.table import TableSampler
 
 SCALE = Fraction(10, 3)
-
-
-class ChosenBits:
-    """A keystream that gives out the words it was given, in order."""
-
-    def __init__(self, *words: int) -> None:
-        self._words = list(words)
-
-    def words(self, count: int, dtype: type) -> np.ndarray:
-        return np.array([self._words.pop(0) for _ in range(count)], dtype=dtype)
-
-    def bits(self, count: int) -> int:
-        assert count == 64
-        return self._words.pop(0)
 
 
 def sampler() -> TableSampler:
@@ -41,7 +28,7 @@ def cumulative(k: int) -> float:
 
 def draw_at(u: int, *more: int) -> int:
     """Draw with the 64 leading bits u: 16 of them first, 48 as the upper part of the next word."""
-    return int(sampler().draw(ChosenBits(u >> 48, (u & (2**48 - 1)) << 16, *more), 1)[0])
+    return int(sampler().draw(BitsInOrder(u >> 48, (u & (2**48 - 1)) << 16, *more), 1)[0])
 
 
 def test_one_draw_is_what_a_draw_of_many_would_be_bit_for_bit() -> None:
@@ -91,7 +78,7 @@ def test_what_a_table_does_not_hold_is_drawn_all_the_same() -> None:
     short = TableSampler(edges[first : first + 6], -2, resolve=Inverse(SCALE))
     for k in (-20, -3, -2, 0, 2, 3, 25):
         u = edges[k - low] + 1
-        bits = ChosenBits(u >> 48, (u & (2**48 - 1)) << 16, 0, 0)
+        bits = BitsInOrder(u >> 48, (u & (2**48 - 1)) << 16, 0, 0)
         assert short.draw(bits, 1).tolist() == [k]
 
 

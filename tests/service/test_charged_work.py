@@ -13,7 +13,7 @@ from service_city import PATIENCE_S
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, TooFewHeard
-from fedgroup.service.charged_work import ChargedWork, Order, Work
+from fedgroup.service.charged_work import ChargedWork, Order, PaidWork
 from fedgroup.service.problems import Problem
 from fedgroup.service.turns import Turns
 from fedgroup.storage.provider_state import ProviderState
@@ -38,7 +38,7 @@ def test_owners_that_leave_while_an_earlier_answer_is_looked_for_cost_the_user_n
     async def looked_for() -> None:
         raise TooFewHeard(heard=0, needed=1)
 
-    order = Order({"a": 1}, PRICE, lambda: nullcontext(Work(done, looked_for)))
+    order = Order({"a": 1}, PRICE, lambda: nullcontext(PaidWork(done, looked_for)))
     with pytest.raises(Problem) as told:
         asyncio.run(ChargedWork(state, Turns(lambda: 4)).run("rich", order, key=None))
     assert (told.value.kind, told.value.facts["charged"]) == ("too-few-heard", False)
@@ -53,9 +53,9 @@ def test_users_that_cannot_pay_leave_room_for_those_who_can(state: ProviderState
             looking[0] += 1
             await go_on.wait()
 
-        order = Order({"a": 1}, PRICE, lambda: nullcontext(Work(done, looked_for_long)))
+        order = Order({"a": 1}, PRICE, lambda: nullcontext(PaidWork(done, looked_for_long)))
         poor = [asyncio.create_task(work.run("poor", order, key=None)) for _ in range(64)]
-        rich = Order({"b": 1}, PRICE, lambda: nullcontext(Work(done)))
+        rich = Order({"b": 1}, PRICE, lambda: nullcontext(PaidWork(done)))
         answered = await asyncio.wait_for(work.run("rich", rich, key=None), PATIENCE_S)
         assert answered.answer == {"done": True}
         assert looking[0] <= 2
@@ -71,7 +71,7 @@ def test_those_who_cannot_pay_still_get_what_is_there_already(state: ProviderSta
     async def there() -> dict[str, Any]:
         return {"found": True}
 
-    order = Order({"a": 1}, PRICE, lambda: nullcontext(Work(done, there)))
+    order = Order({"a": 1}, PRICE, lambda: nullcontext(PaidWork(done, there)))
     answered = asyncio.run(ChargedWork(state, Turns(lambda: 4)).run("poor", order, key=None))
     assert answered.answer == {"found": True}
     assert state.user("poor").spent == Epsilon(0)

@@ -15,7 +15,7 @@ from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import LedgerUnavailable, TooFewHeard
 from fedgroup.messages.said import REASONS, perhaps_charged
-from fedgroup.service.charged_work import ChargedWork, Order, Work
+from fedgroup.service.charged_work import ChargedWork, Order, PaidWork
 from fedgroup.service.problems import Problem
 from fedgroup.service.turns import Turns
 from fedgroup.storage.provider_state import ProviderState
@@ -41,7 +41,7 @@ def refused(asked: list[int], *, charged: bool = False) -> Order:
         await asyncio.sleep(1.0)
         raise TooFewHeard(heard=0, needed=1, refused={"radius": 2}, charged=charged)
 
-    return Order({"a": 1}, PRICE, lambda: nullcontext(Work(nobody_paid)))
+    return Order({"a": 1}, PRICE, lambda: nullcontext(PaidWork(nobody_paid)))
 
 
 async def failed(work: ChargedWork, order: Order, key: str | None = None) -> Problem:
@@ -185,7 +185,7 @@ def test_a_process_that_dies_before_it_gives_back_leaves_the_charge(tmp_path: Pa
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     state = ProviderState(tmp_path / "provider.db")
     told = asyncio.run(
-        failed(ChargedWork(state, Turns(lambda: 4)), Order({}, PRICE, lambda: nullcontext(Work(None))), "key")
+        failed(ChargedWork(state, Turns(lambda: 4)), Order({}, PRICE, lambda: nullcontext(PaidWork(None))), "key")
     )
     assert (told.kind, told.facts["charged"], state.user("ann").spent) == ("question-failed", True, PRICE)
     state.close()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedgroup.lab.bench.secure_similarity import require_right
-from fedgroup.lab.bench.spu_reference import spu_comparison, spu_python
+from fedgroup.lab.bench.secure_similarity import require_right, spu_comparison, spu_python
 from fedgroup.lab.bench.two_owners import compare_in_two_processes
 from fedgroup.secure.comparison import Comparison
 from fedgroup.secure.similarity import opened

@@ -8,10 +8,13 @@ import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fedgroup.cli.options import File, Name, option
 from fedgroup.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from fedgroup.service.client import Client
 
 SERVICE = "Which federation (default: the one that 'fedgroup up' runs in this folder)"
 UP_FILE = Path(".fedgroup") / "up.json"
@@ -41,6 +44,14 @@ class ServiceAccess:
 
     def __repr__(self) -> str:
         return f"Access({self.url!r}, <token>)"
+
+
+def connected(options: ServiceOptions) -> Client:
+    """Return a client of the federation that the options name."""
+    from fedgroup.service.client import connect
+
+    access = find_access(options)
+    return connect(access.url, access.token, ca=access.ca)
 
 
 def find_access(options: ServiceOptions) -> ServiceAccess:

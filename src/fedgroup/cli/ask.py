@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fedgroup.cli.access import ServiceOptions, find_access
+from fedgroup.cli.access import ServiceOptions, connected
 from fedgroup.cli.answers import USUAL_NOTE, say_answer, say_expectation, say_map
 from fedgroup.cli.bins import BinOptions, MapMeasureOptions, parse_bins
 from fedgroup.cli.grouped import grouped
@@ -14,10 +14,13 @@ from fedgroup.cli.maps import FileOptions, require_database, require_files, writ
 from fedgroup.cli.options import (
     HOW,
     PRIVACY,
+    LeastOwners,
+    LeastShare,
     MeasureOptions,
     Name,
     OutputOptions,
     RangeOptions,
+    RhoThere,
     TrialOptions,
     flag,
     option,
@@ -40,9 +43,7 @@ class PriceOptions:
         float | None,
         option(PRIVACY, "--epsilon", "what the answer may cost every owner, and your allowance, such as 0.3", "E"),
     ] = None
-    rho: Annotated[
-        float | None, option(PRIVACY, "--rho", "instead of --epsilon, in a federation that counts rho", "R")
-    ] = None
+    rho: RhoThere = None
     error: Annotated[
         Name,
         option(
@@ -54,12 +55,8 @@ class PriceOptions:
     ] = None
     fresh: Annotated[bool, flag(PRIVACY, "--fresh", "ask anew and pay anew, even if this was asked before")] = False
     dry_run: Annotated[bool, flag(PRIVACY, "--dry-run", "tell the expected error and the cost; spend nothing")] = False
-    least_owners: Annotated[
-        int | None, option(HOW, "--least-owners", "refuse, for nothing, if fewer owners are here", "N")
-    ] = None
-    least_share: Annotated[
-        float | None, option(HOW, "--least-share", "likewise for a share of all known owners, from 0 to 1", "S")
-    ] = None
+    least_owners: LeastOwners = None
+    least_share: LeastShare = None
     key: Annotated[
         Name, option(PRIVACY, "--key", "idempotency key: the same question with the same key is charged once", "KEY")
     ] = None
@@ -91,11 +88,9 @@ class LiveMapOptions:
 @grouped
 def map_(asked: LiveMapOptions, files: FileOptions, output: OutputOptions) -> None:
     """Count records or people, sum or average, in many bins at once, in a running federation, for one epsilon."""
-    from fedgroup.service.client import connect
-
     require_files(files)
-    access, kind, epsilon = find_access(asked.service), asked.what.kind, asked.price.epsilon
-    with connect(access.url, access.token, ca=access.ca) as federation:
+    kind, epsilon = asked.what.kind, asked.price.epsilon
+    with connected(asked.service) as federation:
         in_degrees = asked.where.rectangle is not None and bool(federation.federation().get("lonlat"))
         lonlat = files.to is not None and bool(federation.federation().get("lonlat"))
         require_database(files, lonlat=lonlat)
@@ -121,10 +116,8 @@ def command(kind: Kind) -> Callable[..., None]:
 
 
 def _ask(kind: str, question: LiveQueryOptions, measure: dict[str, Any], *, as_json: bool) -> None:
-    from fedgroup.service.client import connect
-
-    access, where = find_access(question.service), question.where
-    with connect(access.url, access.token, ca=access.ca) as federation:
+    where = question.where
+    with connected(question.service) as federation:
         in_degrees = where.rectangle is not None and bool(federation.federation().get("lonlat"))
         asked = parse_range(where, lonlat=in_degrees)
         details = _details(question, measure)

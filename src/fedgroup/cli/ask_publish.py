@@ -1,17 +1,29 @@
-"""`fedgroup ask publish`, `fedgroup ask read`: a map of a running federation, paid once and read for nothing."""
+"""`fedgroup ask publish`, `read`, `standing`: maps of a running federation, paid once and read for nothing."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fedgroup.cli.access import ServiceOptions, find_access
+from fedgroup.cli.access import ServiceOptions, connected
 from fedgroup.cli.answers import say_expectation
 from fedgroup.cli.bins import MapMeasureOptions
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.maps import FileOptions, require_database, require_files, written_to
-from fedgroup.cli.options import HOW, OPTIONS, PRIVACY, Name, OutputOptions, RangeOptions, flag, option
-from fedgroup.cli.output import result, working
+from fedgroup.cli.options import (
+    HOW,
+    OPTIONS,
+    PRIVACY,
+    LeastOwners,
+    LeastShare,
+    Name,
+    OutputOptions,
+    RangeOptions,
+    RhoThere,
+    flag,
+    option,
+)
+from fedgroup.cli.output import print_json, print_table, result, working
 from fedgroup.cli.parsing import parse_time
 from fedgroup.cli.publish import ReadOptions, SizeOptions, say_published, say_reading
 from fedgroup.questions.kinds import either
@@ -29,15 +41,9 @@ class PublishPriceOptions:
         float | None,
         option(PRIVACY, "--epsilon", "what the map costs every owner, and your allowance, once: such as 1", "E"),
     ] = None
-    rho: Annotated[
-        float | None, option(PRIVACY, "--rho", "instead of --epsilon, in a federation that counts rho", "R")
-    ] = None
-    least_owners: Annotated[
-        int | None, option(HOW, "--least-owners", "refuse, for nothing, if fewer owners are here", "N")
-    ] = None
-    least_share: Annotated[
-        float | None, option(HOW, "--least-share", "likewise for a share of all known owners, from 0 to 1", "S")
-    ] = None
+    rho: RhoThere = None
+    least_owners: LeastOwners = None
+    least_share: LeastShare = None
     key: Annotated[
         Name, option(PRIVACY, "--key", "idempotency key: the same map with the same key is charged once", "KEY")
     ] = None
@@ -65,11 +71,8 @@ def publish(asked: LivePublishOptions, files: FileOptions, output: OutputOptions
 
 def publish_live(asked: LivePublishOptions, files: FileOptions, output: OutputOptions) -> None:
     """Publish a map of a running federation, or tell what it would be like."""
-    from fedgroup.service.client import connect
-
     require_files(files)
-    access = find_access(asked.service)
-    with connect(access.url, access.token, ca=access.ca) as federation:
+    with connected(asked.service) as federation:
         if asked.price.dry_run:
             said: Any = {"adaptive": True, **_details(asked)}
             expected = federation.expect_map(kind=asked.what.kind, epsilon=asked.price.epsilon, **said)
@@ -95,12 +98,37 @@ def read(
     where: RangeOptions, what: ReadOptions, which: WhichOptions, service: ServiceOptions, output: OutputOptions
 ) -> None:
     """Read the newest published map of a running federation; nobody is asked, and nothing is charged."""
-    from fedgroup.service.client import connect
-
-    access, window = find_access(service), {"since": parse_time(where.since), "until": parse_time(where.until)}
-    with connect(access.url, access.token, ca=access.ca) as federation:
+    window = {"since": parse_time(where.since), "until": parse_time(where.until)}
+    with connected(service) as federation:
         made = federation.published(kind=which.kind, **window)
     say_reading(made, where, what, as_json=output.json)
+
+
+@grouped
+def standing(
+    service: ServiceOptions,
+    output: OutputOptions,
+    last: Annotated[int, option(OPTIONS, "--last", "show the latest N windows of each", "N")] = 10,
+) -> None:
+    """Show the standing maps of a running federation: their windows, the latest first; nothing is charged."""
+    from rich.table import Table
+
+    with connected(service) as federation:
+        found = federation.standing(limit=last)
+    if output.json:
+        print_json({"standing": found})
+        return
+    for each in found:
+        table = Table("window", "until", "state", "map", title=f"{each['name']}, every {each['every']}")
+        for window in each["windows"]:
+            told = window["map"] or window["why"] or ""
+            table.add_row(window["since"], window["until"], window["state"], told)
+        print_table(table)
+        coming = each["next"]
+        waits = f"; it waits: {coming['waits_for']}" if coming["waits_for"] else ""
+        result.print(f"next: {coming['since']} until {coming['until']}, asked for at {coming['due_at']}{waits}")
+    if not found:
+        result.print("this federation has no standing maps")
 
 
 def _details(asked: LivePublishOptions) -> PublishAskDetails:

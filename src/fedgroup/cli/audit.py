@@ -17,8 +17,8 @@ from fedgroup.given import whole_number
 
 if TYPE_CHECKING:
     from fedgroup.lab.audit import Verdict
-    from fedgroup.lab.audit.report import Report
-    from fedgroup.lab.audit.rows import Row
+    from fedgroup.lab.audit.report import AuditReport
+    from fedgroup.lab.audit.rows import AuditRow
 
 EXCEEDED = 1
 """The exit code if some row shows more than it is charged."""
@@ -36,7 +36,7 @@ def audit(
 ) -> None:
     """Attack every kind of release and hold what that shows against its charge; exit code 1 if some row shows more."""
     from fedgroup.lab.audit import QUICK, audited, chosen_rows
-    from fedgroup.lab.audit.report import Report
+    from fedgroup.lab.audit.report import AuditReport
     from fedgroup.lab.audit.rows import live_installed
 
     if not live_installed():
@@ -49,7 +49,7 @@ def audit(
     for verdict in audited(rows, effort=QUICK if quick else 1.0, jobs=_processes(jobs, len(rows))):
         verdicts.append(verdict)
         _tell(verdict, len(verdicts), rows)
-    report = Report(tuple(verdicts), quick, time.perf_counter() - started)
+    report = AuditReport(tuple(verdicts), quick, time.perf_counter() - started)
     if html is not None:
         html.write_text(report.as_html(), encoding="utf-8")
     print_json(report.as_json()) if output.json else _show(report)
@@ -62,13 +62,13 @@ def _processes(asked: int | None, rows: int) -> int:
     return min(most, rows)
 
 
-def _tell(verdict: Verdict, done: int, rows: list[Row]) -> None:
+def _tell(verdict: Verdict, done: int, rows: list[AuditRow]) -> None:
     """Tell how far it is: rows take seconds to minutes."""
     told = f"{verdict.bound:.3f} of {verdict.charge:.3f}{'  EXCEEDS ITS CHARGE' if verdict.exceeds else ''}"
     talk.print(f"{done}/{len(rows)}  {verdict.row.name}: {told}", style="dim")
 
 
-def _show(report: Report) -> None:
+def _show(report: AuditReport) -> None:
     from rich.table import Table
 
     from fedgroup.lab.audit.report import COLUMNS, SHOWN, cells

@@ -11,7 +11,7 @@ from fedgroup.errors import InvalidInput
 from fedgroup.lab.bench import NAMES, obstacle, run
 
 if TYPE_CHECKING:
-    from fedgroup.lab.bench.measuring import Report
+    from fedgroup.lab.bench.measuring import BenchReport
 
 _BESIDE = ("case", "ours_s", "reference", "reference_s", "ratio", "peak_mb")
 
@@ -48,12 +48,12 @@ def _possible(asked: tuple[str, ...], *, by_name: bool) -> list[str]:
     return [name for name in asked if name not in lacking]
 
 
-def _measured(name: str, quick: bool, owners: int | None) -> Report:
+def _measured(name: str, quick: bool, owners: int | None) -> BenchReport:
     with working(f"measuring {name}"):
         return run(name, quick=quick, **({} if owners is None else {"owners": owners}))
 
 
-def _show(report: Report) -> None:
+def _show(report: BenchReport) -> None:
     from rich.table import Table
 
     rows = [row.as_json() for row in report.rows]

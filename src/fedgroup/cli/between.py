@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from fedgroup.cli.access import ServiceOptions, find_access
+from fedgroup.cli.access import ServiceOptions, connected
 from fedgroup.cli.answers import say_map
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.maps import FileOptions, require_database, require_files, written_to
@@ -49,12 +49,9 @@ def ask_between(
 
     Windows of all its levels are used, of each the latest 1,000: as few as make up the time, the sharpest way.
     """
-    from fedgroup.service.client import connect
-
     since, until = _time_of(where)
     require_files(files)
-    access = find_access(service)
-    with connect(access.url, access.token, ca=access.ca) as federation, working("reading maps"):
+    with connected(service) as federation, working("reading maps"):
         found = federation.window_maps(name, since=since, until=until)
     _say_between(found, since, until, where, files, as_json=output.json)
 

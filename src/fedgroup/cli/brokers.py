@@ -148,7 +148,7 @@ def _mosquitto(listening: Listening, topics: Topics, folder: Path, user: str | N
 
 def _let_in(trust: Trust, named: Sequence[str]) -> tuple[list[str], dict[str, datetime]]:
     """Return the owners that NATS is told of, and those left out: until then a revoked certificate has their name."""
-    from fedgroup.identity.admitted import admitted
+    from fedgroup.identity.trust import admitted
     from fedgroup.transport.topics import PROVIDER
 
     found, providers = admitted(trust, "owner"), admitted(trust, "provider")

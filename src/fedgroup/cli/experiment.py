@@ -158,10 +158,10 @@ def experiment(
 
 def _measure_maps(settings: TrialSettings, *, as_json: bool) -> None:
     """Measure errors and coverage of published maps, and write their tables."""
-    from fedgroup.lab.experiments.published_maps import Row, measure, write
+    from fedgroup.lab.experiments.published_maps import MapRow, measure, write
 
     out = settings.out or (_QUICK_OUT if settings.quick else _OUT)
-    rows: list[Row] = []
+    rows: list[MapRow] = []
     with working("publishing maps"):
         more = {} if settings.selections is None else {"maps": settings.selections}
         rows.extend(measure(settings.data, quick=settings.quick, **more))

@@ -1,4 +1,4 @@
-"""`fedgroup ledger`: what was asked, and what it cost."""
+"""`fedgroup ledger`: what was asked, what it cost, and what windows of time cost so far."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import OPTIONS, OutputOptions, argument, flag, option
 from fedgroup.cli.output import print_json, print_table, result
-from fedgroup.cli.windows import print_windows, shown_windows
 from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
     from fedgroup.epsilon import Epsilon
     from fedgroup.privacy.budget import Entry
+    from fedgroup.privacy.windows_left import Windowed
     from fedgroup.rho import Delta, Rho
     from fedgroup.storage.hosted_ledger import HostedLedger
     from fedgroup.storage.sqlite import SQLiteLedger
 
 PATIENCE_S = 1.0
 """How long to wait for a ledger that somebody locked, before saying so."""
+MOST_SHOWN = 50
+"""So many stretches of windows are shown to people, the latest; programs get all."""
 
 _EFFECTIVE = os.access in os.supports_effective_ids
 
@@ -55,7 +57,7 @@ def ledger(
             opened.begin_epoch()
         epoch, cap, spent, entries = opened.epoch, opened.cap, opened.spent(), opened.entries()
         left, left_rho, accounting = opened.left(), opened.left_rho(), opened.accounting
-        windows = shown_windows(opened)
+        windows = _windows_of(opened)
     if output.json:
         totals = {"epoch": epoch, "budget": _amount(cap), "spent": float(spent), "left": _amount(left)}
         counted = {"accounting": accounting.kind, "delta": _amount(accounting.delta), "left_rho": _amount(left_rho)}
@@ -67,7 +69,7 @@ def ledger(
     told = "" if accounting.delta is None else f" (accounting {accounting})"
     result.print(f"epoch {epoch}: {balance}{told}")
     if windows is not None:
-        print_windows(windows)
+        _print_windows(windows)
 
 
 def _opened(file: Path, of: str | None, *, to_change: bool) -> SQLiteLedger | HostedLedger:
@@ -129,6 +131,53 @@ def _print_entries(entries: list[Entry], *, counts_rho: bool) -> None:
         price = [str(entry.epsilon), *(["" if entry.rho is None else str(entry.rho)] if counts_rho else [])]
         table.add_row(entry.at, str(entry.epoch), entry.purpose, entry.question, *price, owners)
     print_table(table)
+
+
+def _windows_of(ledger: Windowed) -> dict[str, Any] | None:
+    """Return the budget of a ledger's windows and what they cost, None if it has none."""
+    from fedgroup.epsilon import NANO
+    from fedgroup.privacy.windows import length_in_words
+    from fedgroup.privacy.windows_left import instant_in_words, windows_left
+    from fedgroup.rho import PICO
+
+    known = windows_left(ledger)
+    if known is None:
+        return None
+    budget, accounting = known.budget, known.accounting
+    counted, unit = ("epsilon", NANO) if accounting.delta is None else ("rho", PICO)
+    stretches = [
+        {
+            "since": instant_in_words(each.since),
+            "until": instant_in_words(each.until),
+            "spent": each.spent,
+            "left": each.left,
+        }
+        for each in known.stretches
+    ]
+    return {
+        "per": length_in_words(budget.length),
+        "windows": budget.count,
+        "cap": float(budget.cap),
+        "counted": counted,
+        "may_count": accounting.units_within(budget.cap) / unit,
+        "every": known.spent.every / unit,
+        "spent": stretches,
+    }
+
+
+def _print_windows(shown: dict[str, Any]) -> None:
+    """Print what windows cost, the latest at the end."""
+    from rich.table import Table
+
+    table = Table("window", "until", f"{shown['counted']} in each", "left")
+    for stretch in shown["spent"][-MOST_SHOWN:]:
+        table.add_row(stretch["since"], stretch["until"], f"{stretch['spent']:.12g}", f"{stretch['left']:.12g}")
+    if shown["spent"]:
+        print_table(table)
+    many = "any window" if shown["windows"] == 1 else f"any {shown['windows']} consecutive windows"
+    may = "" if shown["counted"] == "epsilon" else f", which is rho {shown['may_count']:.12g}"
+    told = f"{many} of {shown['per']} may cost {shown['cap']:g} together{may}"
+    result.print(f"{told}; every window was charged {shown['every']:.12g}, those above the sum that they show")
 
 
 def _amount(amount: Epsilon | Rho | Delta | None) -> float | None:

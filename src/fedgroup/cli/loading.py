@@ -33,11 +33,14 @@ def read_records(options: DataOptions, evaluation: EvaluationOptions) -> Records
         return select_owners(records, evaluation.owners, min_records=least, seed=seed)
 
 
-def indexed(options: DataOptions, evaluation: EvaluationOptions) -> RecordIndex | None:
-    """Return the saved index that DATA names, unless only some owners are taken."""
+def read_indexed(options: DataOptions, evaluation: EvaluationOptions) -> tuple[Records, RecordIndex | None]:
+    """Return the records that the options name, and the saved index that DATA is, unless only some owners are taken."""
     from fedgroup.data.indexes import is_index
 
-    return _index(options) if evaluation.owners is None and is_index(options.data) else None
+    if evaluation.owners is not None or not is_index(options.data):
+        return read_records(options, evaluation), None
+    index = _index(options)
+    return index.records, index
 
 
 def open_federation(

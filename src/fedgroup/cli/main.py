@@ -17,7 +17,6 @@ from typer.core import TyperCommand, TyperGroup
 from fedgroup.cli import (
     ask,
     ask_publish,
-    ask_standing,
     audit,
     basemap,
     bench,
@@ -148,7 +147,7 @@ _GROUPS: dict[str, tuple[str, str, dict[str, Callable[..., None]]]] = {
             "map": ask.map_,
             "publish": ask_publish.publish,
             "read": ask_publish.read,
-            "standing": ask_standing.standing,
+            "standing": ask_publish.standing,
             "between": between.ask_between,
         },
     ),

@@ -11,10 +11,9 @@ from fedgroup.cli.bins import BinOptions, MapMeasureOptions, parse_bins
 from fedgroup.cli.extras import require_extras
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.loading import (
-    indexed,
     mention_caps,
     open_federation,
-    read_records,
+    read_indexed,
     require_evaluate,
     require_writable,
 )
@@ -81,8 +80,7 @@ def map_(
     """Count records or people, sum or average an attribute, in many bins at once; one epsilon pays for them all."""
     require_evaluate("--method exact", exact=asked.how.method == "exact", evaluate=evaluate)
     require_files(files)
-    index = indexed(asked.data, asked.evaluation)
-    records = read_records(asked.data, asked.evaluation) if index is None else index.records
+    records, index = read_indexed(asked.data, asked.evaluation)
     bins = parse_bins(asked.bins, asked.where, lonlat=records.lonlat, texts=records.texts)
     details = _details(asked, bins, evaluate=evaluate)
     with open_federation(

@@ -46,6 +46,14 @@ Domain = Annotated[
     str | None,
     option(WHERE, "--domain", "the agreed public rectangle, needed unless the file states one", "W,S,E,N"),
 ]
+RhoThere = Annotated[
+    float | None, option(PRIVACY, "--rho", "instead of --epsilon, in a federation that counts rho", "R")
+]
+"""The price of what is asked of a running federation."""
+LeastOwners = Annotated[int | None, option(HOW, "--least-owners", "refuse, for nothing, if fewer owners are here", "N")]
+LeastShare = Annotated[
+    float | None, option(HOW, "--least-share", "likewise for a share of all known owners, from 0 to 1", "S")
+]
 File = Path | None
 Name = str | None
 

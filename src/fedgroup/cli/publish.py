@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fedgroup.cli.bins import MapMeasureOptions, parse_districts
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.loading import indexed, mention_caps, open_federation, read_records
+from fedgroup.cli.loading import mention_caps, open_federation, read_indexed
 from fedgroup.cli.maps import FileOptions, require_database, require_files, written_to
 from fedgroup.cli.options import (
     BINS,
@@ -90,8 +90,7 @@ def publish(asked: PublishOptions, plan: PlanOptions, files: FileOptions, output
         _publish_live(asked, files, output)
         return
     require_files(files)
-    index = indexed(asked.data, asked.evaluation)
-    records = read_records(asked.data, asked.evaluation) if index is None else index.records
+    records, index = read_indexed(asked.data, asked.evaluation)
     details = _details(asked)
     with open_federation(
         index or records,

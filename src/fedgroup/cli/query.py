@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedgroup.cli.answers import say_answer, say_expectation
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.loading import indexed, mention_caps, open_federation, read_records, require_evaluate
+from fedgroup.cli.loading import mention_caps, open_federation, read_indexed, require_evaluate
 from fedgroup.cli.options import AskOptions, MeasureOptions, OutputOptions, QueryOptions
 from fedgroup.cli.output import working
 from fedgroup.cli.parsing import parse_range, parse_time
@@ -35,8 +35,7 @@ def command(kind: Kind) -> Callable[..., None]:
 def _ask(kind: str, question: QueryOptions, measure: dict[str, Any], *, as_json: bool) -> None:
     data, epsilon, evaluate = question.data, question.how.epsilon, question.trial.evaluate
     require_evaluate("--method exact", exact=question.how.method == "exact", evaluate=evaluate)
-    index = indexed(data, question.evaluation)
-    records = read_records(data, question.evaluation) if index is None else index.records
+    records, index = read_indexed(data, question.evaluation)
     asked = parse_range(question.where, lonlat=records.lonlat)
     details = _details(question, measure)
     with open_federation(

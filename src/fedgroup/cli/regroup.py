@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from fedgroup.cli.access import ServiceOptions, find_access
+from fedgroup.cli.access import ServiceOptions, connected
 from fedgroup.cli.group import COMPARISONS
 from fedgroup.cli.grouped import grouped
-from fedgroup.cli.options import PRIVACY, Name, OutputOptions, option
+from fedgroup.cli.options import PRIVACY, Name, OutputOptions, RhoThere, option
 from fedgroup.cli.output import notice, print_json, result, several, working
 from fedgroup.cli.parsing import parse_grid
 from fedgroup.questions.graphs import ALGORITHMS, ESTIMATES, LEFTOVERS, PRIVATE, using
@@ -30,9 +30,7 @@ class RegroupOptions:
         float | None,
         option(PRIVACY, "--epsilon", "what it costs every owner, and your allowance (not for --graph secure)", "E"),
     ] = None
-    rho: Annotated[
-        float | None, option(PRIVACY, "--rho", "instead of --epsilon, in a federation that counts rho", "R")
-    ] = None
+    rho: RhoThere = None
     key: Annotated[
         Name, option(PRIVACY, "--key", "idempotency key: the same request with the same key is charged once", "KEY")
     ] = None
@@ -68,10 +66,7 @@ class RegroupOptions:
 @grouped
 def regroup(how: RegroupOptions, service: ServiceOptions, output: OutputOptions) -> None:
     """Group all owners that are here anew; every one of them, and your allowance, is charged."""
-    from fedgroup.service.client import connect
-
-    access = find_access(service)
-    with connect(access.url, access.token, ca=access.ca) as federation, working("grouping"):
+    with connected(service) as federation, working("grouping"):
         plan = federation.regroup(epsilon=how.epsilon, **_details(how))
     for note in plan["notes"]:
         notice(note)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sparse
 
-from fedgroup.provider.dense_graph import Vectors
+from fedgroup.provider.dense_graph import DenseVectors
 from fedgroup.provider.graph import Neighbours
 
 STRIPS = 64
@@ -74,11 +74,11 @@ def read_sparse(file: pq.ParquetFile, first: int) -> sparse.csr_array:
     return sparse.csr_array((value, cell, start), shape=(len(start) - 1, int(cell.max(initial=0)) + 1))
 
 
-def read_dense(file: pq.ParquetFile, first: int) -> Iterator[tuple[int, Vectors]]:
+def read_dense(file: pq.ParquetFile, first: int) -> Iterator[tuple[int, DenseVectors]]:
     """Yield the row groups from one on, each with the number of its first row, counted from the first one's."""
     done = 0
     for group in range(first, file.num_row_groups):
         table = file.read_row_group(group, use_threads=False)
         values = table["vector"].combine_chunks().flatten().to_numpy().reshape(len(table), -1)
-        yield done, Vectors.of(values, table["square"].to_numpy())
+        yield done, DenseVectors.of(values, table["square"].to_numpy())
         done += len(table)

@@ -22,7 +22,7 @@ _ROUND_GAPS = ((15_700.0, 14_600.0, 1_500.0), (7_900.0, 11_900.0, 720.0))
 
 
 @dataclass(frozen=True)
-class Districts:
+class CityDistricts:
     """Where the districts lie, how far they spread, how their streets run, and what people do there."""
 
     x: Floats
@@ -38,7 +38,7 @@ class Districts:
 
 
 @cache
-def districts() -> Districts:
+def districts() -> CityDistricts:
     """Return the centre, the sub-centres, and the residential neighbourhoods in belts around them."""
     #        x       y    spread  streets homes  work  leisure
     named = np.array(
@@ -69,7 +69,7 @@ def districts() -> Districts:
             0.2 * weight,
         ]
     )
-    return Districts(*np.vstack([named, belts]).T)
+    return CityDistricts(*np.vstack([named, belts]).T)
 
 
 def scatter(rng: np.random.Generator, chosen: Ints) -> tuple[Floats, Floats]:

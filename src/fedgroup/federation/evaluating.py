@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fedgroup.federation.methods import ChosenMethod, exact_answer
+from fedgroup.federation.methods import ChosenMethod
 from fedgroup.messages import NoisyTotals
 from fedgroup.owner.records import Records
 from fedgroup.privacy.budget import Ledger, evaluation_of
@@ -44,4 +44,34 @@ class Evaluator:
     ) -> Answer:
         """Return what is true after clipping as an answer."""
         now, told = self._ledger.now(), notes(query, how)
-        return exact_answer(query, how, self.truths(query), asked_at=now, notes=told, lonlat=self._map.lonlat)
+        return _exact_answer(query, how, self.truths(query), asked_at=now, notes=told, lonlat=self._map.lonlat)
+
+
+def _exact_answer(
+    query: RangeQuery,
+    how: ChosenMethod,
+    truths: dict[str, Any],
+    *,
+    asked_at: str,
+    notes: tuple[str, ...],
+    lonlat: bool,
+) -> Answer:
+    """Return what is true after clipping as an answer: without noise, without an epsilon, and not private."""
+    value = truths["true_value_clipped"]
+    interval = (value, value) if value is not None else (query.measure.bounds if query.measure else (0.0, 0.0))
+    return Answer(
+        kind=query.kind,
+        value=value,
+        interval=interval,
+        confidence=1.0,
+        epsilon=0.0,
+        **how.facts(),
+        heard=how.partition.owners,
+        missing=0,
+        private=False,
+        asked_at=asked_at,
+        notes=notes,
+        range=query.one_range,
+        lonlat=lonlat,
+        **truths,
+    )

@@ -18,9 +18,7 @@ from fedgroup.owner.identity import OwnerIds, positions
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import AnswerTerms
 from fedgroup.privacy.sensitivity import Protection
-from fedgroup.questions.answers import Answer
 from fedgroup.questions.methods import ALONE, COHORT_SIZE, EXACT, METHODS, MODES, TRUSTED, Method, chosen, trust_in
-from fedgroup.questions.query import RangeQuery
 from fedgroup.secure.round import MaskSettings
 from fedgroup.space import PublicMap
 
@@ -138,36 +136,6 @@ class ChosenMethod:
     def overlap(self, owners: OwnerIds) -> Overlap | None:
         """Return how the plan's owners and those of the data overlap; None without a plan."""
         return None if self.plan is None else Overlap.of(self.plan, owners, roster=self.roster)
-
-
-def exact_answer(
-    query: RangeQuery,
-    how: ChosenMethod,
-    truths: dict[str, Any],
-    *,
-    asked_at: str,
-    notes: tuple[str, ...],
-    lonlat: bool,
-) -> Answer:
-    """Return what is true after clipping as an answer: without noise, without an epsilon, and not private."""
-    value = truths["true_value_clipped"]
-    interval = (value, value) if value is not None else (query.measure.bounds if query.measure else (0.0, 0.0))
-    return Answer(
-        kind=query.kind,
-        value=value,
-        interval=interval,
-        confidence=1.0,
-        epsilon=0.0,
-        **how.facts(),
-        heard=how.partition.owners,
-        missing=0,
-        private=False,
-        asked_at=asked_at,
-        notes=notes,
-        range=query.one_range,
-        lonlat=lonlat,
-        **truths,
-    )
 
 
 def choose_method(details: Details, *, owners: OwnerIds, masks: MaskRoom) -> ChosenMethod:

@@ -20,8 +20,7 @@ from fedgroup.errors import InvalidInput
 from fedgroup.identity.certificate import Certificate, read_certificate
 from fedgroup.identity.files import new_folder, read_private, write_private, write_public
 from fedgroup.identity.issuing import authority_certificate, now, party_certificate, revocation_list
-from fedgroup.identity.keys import FreshKeys, pem_of, tls_key_in
-from fedgroup.identity.locked import is_locked, locked, unlocked
+from fedgroup.identity.keys import FreshKeys, is_locked, locked, pem_of, tls_key_in, unlocked
 from fedgroup.identity.naming import require_name
 from fedgroup.identity.register import REGISTER_FILE, Register, Registered, Writing
 from fedgroup.identity.requests import Request

@@ -1,14 +1,21 @@
-"""A party's own keys: Ed25519 for TLS, X25519 for what owners agree on, each with a proof that the party holds it.
+"""Keys and their files: Ed25519 for TLS, X25519 for what owners agree on, each with a proof that the party holds it.
 
 An X25519 key cannot sign, so it is made as the Montgomery form of an Ed25519 key that signs once, in the request, and
 is then forgotten. Whoever checks that signature and maps the signing key to Curve25519 knows that the exchange key
 belongs to the requester; libsodium's map refuses points outside the prime-order group.
 
-Guarantee: nobody gets a certificate for an exchange key whose secret it does not know.
+An authority's key file may be locked with a passphrase. PKCS #8 as `cryptography` writes it stretches one by 2,048
+rounds of PBKDF2, which is little. A locked key is therefore the key's PEM in libsodium's secret box, under a key made
+by Argon2id with 64 MiB and 3 passes (the memory and passes of RFC 9106's second choice).
+
+Guarantee: nobody gets a certificate for an exchange key whose secret it does not know. Who finds a locked file has to
+           try passphrases, each for the price above; it cannot be changed unnoticed.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import secrets
 from collections.abc import Callable
 
@@ -23,10 +30,15 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from nacl.bindings import crypto_sign_ed25519_pk_to_curve25519, crypto_sign_ed25519_sk_to_curve25519
 from nacl.exceptions import CryptoError
+from nacl.pwhash import argon2id
+from nacl.secret import SecretBox
 
 from fedgroup.errors import InvalidInput
 
+SHORTEST_PASSPHRASE = 8
 _POSSESSION = b"fedgroup exchange key v1"
+_LOCKED = b"fedgroup locked key v1\n"
+_PASSES, _MEMORY = 3, 64 << 20
 
 
 class FreshKeys:
@@ -81,6 +93,34 @@ def exchange_key_in(pem: bytes) -> bytes:
     if isinstance(key := _key_in(pem), X25519PrivateKey):
         return key.private_bytes_raw()
     raise InvalidInput("an exchange key file holds an X25519 key")
+
+
+def is_locked(file: bytes) -> bool:
+    """Tell whether a key file needs a passphrase."""
+    return file.startswith(_LOCKED)
+
+
+def locked(pem: bytes, passphrase: str) -> bytes:
+    """Return a key file that opens with the passphrase only."""
+    if len(passphrase) < SHORTEST_PASSPHRASE:
+        raise InvalidInput(f"a passphrase has at least {SHORTEST_PASSPHRASE} characters; several words are better")
+    salt = secrets.token_bytes(argon2id.SALTBYTES)
+    box = _box(passphrase, salt).encrypt(pem, secrets.token_bytes(SecretBox.NONCE_SIZE))
+    return _LOCKED + base64.encodebytes(salt + box)
+
+
+def unlocked(file: bytes, passphrase: str) -> bytes:
+    """Return the key's PEM."""
+    try:
+        sealed = base64.decodebytes(file.removeprefix(_LOCKED))
+        salt, box = sealed[: argon2id.SALTBYTES], sealed[argon2id.SALTBYTES :]
+        return _box(passphrase, salt).decrypt(box)
+    except (CryptoError, binascii.Error, ValueError):
+        raise InvalidInput("the passphrase does not open the authority's key") from None
+
+
+def _box(passphrase: str, salt: bytes) -> SecretBox:
+    return SecretBox(argon2id.kdf(SecretBox.KEY_SIZE, passphrase.encode(), salt, opslimit=_PASSES, memlimit=_MEMORY))
 
 
 def _key_in(pem: bytes) -> object:

@@ -10,6 +10,7 @@ Proof:     docs/guarantees.md#identity
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from fedgroup.identity.fields import FAULTS
 from fedgroup.identity.files import read_public
 from fedgroup.identity.issuing import federation_of, now
 from fedgroup.identity.naming import Role
+from fedgroup.identity.register import REGISTER_FILE, Register, Registered
 from fedgroup.identity.requests import fingerprint
 
 AUTHORITY_FILE = "ca.pem"
@@ -153,6 +155,43 @@ class Trust:
 
     def __repr__(self) -> str:
         return f"Trust({self.federation!r}, fingerprint={self.fingerprint!r}, list={self.number})"
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """The names of one role: those with a valid certificate, and until when others are barred."""
+
+    names: tuple[str, ...]
+    barred: dict[str, datetime]
+
+
+def admitted(trust: Trust, role: Role, *, at: datetime | None = None) -> Admitted | None:
+    """Return whom to let in where only names are looked at: a broker that maps certificates to names does so.
+
+    Such a broker reads no revocations, so they are taken from the register and from the list together; None where
+    there is no register.
+
+    Requires:  a copy of the authority's register (it is no secret) beside `ca.pem` and `revoked.pem`.
+    Guarantee: nobody is admitted whose name stands in a certificate that was revoked and has not run out: its holder
+               would come in by that name, also if the name was given to new keys since.
+    """
+    file, moment = trust.folder / REGISTER_FILE, at or now()
+    if not file.exists():
+        return None
+    entries = Register(file).entries()
+    if trust.revoked - {entry.serial for entry in entries}:
+        raise InvalidInput(f"{file} is older than {REVOKED_FILE} beside it; get the authority's newest register")
+    running = [entry for entry in entries if entry.role == role and moment <= entry.not_after]
+    barred: dict[str, datetime] = {}
+    for entry in running:
+        if _is_revoked(entry, trust):
+            barred[entry.name] = max(entry.not_after, barred.get(entry.name, entry.not_after))
+    return Admitted(tuple(sorted({entry.name for entry in running} - set(barred))), barred)
+
+
+def _is_revoked(entry: Registered, trust: Trust) -> bool:
+    """Look at both: whichever of the two files is newer knows more."""
+    return entry.revoked_at is not None or entry.serial in trust.revoked
 
 
 def list_in(file: Path) -> x509.CertificateRevocationList:

@@ -32,7 +32,7 @@ _BUSY = 5.0
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundSum:
     """What a weighted sum of a map comes to, in whole units: its value, its interval and both parts of its error."""
 
     value: float
@@ -42,7 +42,7 @@ class Found:
     uneven: float
 
 
-def interval_of(atlas: Atlas, weights: Weights, unevenness: Unevenness, *, noises: float) -> Found:
+def interval_of(atlas: Atlas, weights: Weights, unevenness: Unevenness, *, noises: float) -> FoundSum:
     """Return the value of a weighted sum with its 95 % interval."""
     value, spread = atlas.value(weights), atlas.noise(weights)
     noise = math.sqrt(spread.variance)
@@ -50,14 +50,14 @@ def interval_of(atlas: Atlas, weights: Weights, unevenness: Unevenness, *, noise
     cut = _Cut.of(atlas, weights, unevenness)
     if atlas.made.sizes.signed:
         both = math.hypot(half, Z * math.sqrt(cut.most))
-        return Found(value, value - both, value + both, noise, math.sqrt(cut.most))
+        return FoundSum(value, value - both, value + both, noise, math.sqrt(cut.most))
     down, up = cut.ends(max(value, noise, float(atlas.made.sizes.unit)))
     moved = atlas.unbiased(weights) - value
     below = max(-moved - noise, 0.0)
     above = max(moved if value > _BUSY * noise else moved - noise, 0.0)
     low = max(0.0, value - math.hypot(half, down) - below)
     high = max(value, 0.0) + math.hypot(half, up) + above
-    return Found(value, low, high, noise, math.sqrt(cut.most))
+    return FoundSum(value, low, high, noise, math.sqrt(cut.most))
 
 
 def uneven_in(atlas: Atlas, weights: Weights, unevenness: Unevenness) -> tuple[float, float, float]:
@@ -69,7 +69,7 @@ def uneven_in(atlas: Atlas, weights: Weights, unevenness: Unevenness) -> tuple[f
     return math.sqrt(cut.most), *cut.ends(max(atlas.value(weights), noise, float(atlas.made.sizes.unit)))
 
 
-def rough_note(found: Found) -> tuple[str, ...]:
+def rough_note(found: FoundSum) -> tuple[str, ...]:
     """Return a note where unevenness is larger than what was found."""
     return (ROUGH,) if found.uneven > max(found.value, found.noise) else ()
 

@@ -17,7 +17,7 @@ import shapely
 
 from fedgroup.maps.about import step_windows, written_time
 from fedgroup.maps.frames import _json_values, columns_of
-from fedgroup.maps.pictures import Seen
+from fedgroup.maps.pictures import Pictured
 from fedgroup.space import Grid
 from fedgroup.space.shapes import geometry_of
 
@@ -37,7 +37,7 @@ _SAME = 1e-9
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundBins:
     """The bins that were looked for: all categories of some steps of some places, in the order of the map's values."""
 
     places: Ints
@@ -93,7 +93,7 @@ class Layer:
         """When each step of time begins and ends."""
         return list(step_windows(self.made))
 
-    def find(self, sides: Sides | None = None, window: Window | None = None) -> Found:
+    def find(self, sides: Sides | None = None, window: Window | None = None) -> FoundBins:
         """Return the bins whose place meets a box and whose step meets a window of time; a map of all times does.
 
         A box on a lon/lat map may go on beyond 180 degrees.
@@ -101,7 +101,7 @@ class Layer:
         places, steps, _ = self.made.shape
         found = np.arange(places) if sides is None else self._meeting(sides)
         chosen = [at for at in range(steps) if window is None or _meet(self.windows[at], window)]
-        return Found(found, np.array(chosen, dtype=np.int64), self.made.shape)
+        return FoundBins(found, np.array(chosen, dtype=np.int64), self.made.shape)
 
     def features(self, bins: Ints) -> list[dict[str, Any]]:
         """Return bins as GeoJSON features; the number of a bin is its id."""
@@ -162,7 +162,7 @@ class Layer:
 def told_apart(made: PrivateMap) -> Array:
     """Tell for every bin whether its value is more than noise makes of an empty one, in the whole map."""
     half = made.half_width_all
-    sure: Array = ~Seen(made.values, made.low, made.high, half, half, signed=made.signed).unsure
+    sure: Array = ~Pictured(made.values, made.low, made.high, half, half, signed=made.signed).unsure
     return sure
 
 

@@ -52,7 +52,7 @@ class First(TypedDict):
 
 
 @dataclass(frozen=True)
-class Seen:
+class Pictured:
     """What a picture shows: a value and an interval for every place.
 
     `half` is how far noise moves one of them, `half_all` how far it moves any of them, each in 95 %; None for means.
@@ -80,28 +80,28 @@ class Seen:
         unsure: Array = np.isnan(self.values.astype(float)) | ~far
         return unsure
 
-    def keep(self, rows: Array) -> Seen:
+    def keep(self, rows: Array) -> Pictured:
         sure = None if self.sure is None else self.sure[rows]
-        return Seen(self.values[rows], self.low[rows], self.high[rows], self.half, self.half_all, sure, self.signed)
+        return Pictured(self.values[rows], self.low[rows], self.high[rows], self.half, self.half_all, sure, self.signed)
 
 
-def seen(made: PrivateMap, *, step: int | None = None, category: Value | None = None) -> Seen:
+def seen(made: PrivateMap, *, step: int | None = None, category: Value | None = None) -> Pictured:
     """Return the values of places, of one step of time and one category, or added up over them.
 
     The interval of a sum is that of the sum of its bins' independent noises. Means and people are not added up.
     """
     if isinstance(made, Raster):
-        return Seen(made.values, made.low, made.high, None, None, made.sure)
+        return Pictured(made.values, made.low, made.high, None, None, made.sure)
     steps, categories = _chosen(made, step, category)
     values, low, high = (made.at(each)[:, steps][:, :, categories] for each in (made.values, made.low, made.high))
     count = values.shape[1] * values.shape[2]
     if count > 1:
         made.require_summable()
     if made.kind == "avg":
-        return Seen(values[:, 0, 0], low[:, 0, 0], high[:, 0, 0], None, None, signed=made.signed)
+        return Pictured(values[:, 0, 0], low[:, 0, 0], high[:, 0, 0], None, None, signed=made.signed)
     summed = values.sum(axis=(1, 2))
     half, half_all = (_half(made, count, made.confidence ** (1 / many)) for many in (1, made.shape[0]))
-    return Seen(summed, summed - half, summed + half, half, half_all, signed=made.signed)
+    return Pictured(summed, summed - half, summed + half, half, half_all, signed=made.signed)
 
 
 def _half(made: PrivateMap, bins: int, confidence: float) -> float:
@@ -194,7 +194,7 @@ def _chosen(made: PrivateMap, step: int | None, category: Value | None) -> tuple
 # --- matplotlib -------------------------------------------------------------------------------------------------------
 
 
-def _draw(made: PrivateMap, shown: Seen, ax: Axes, *, step: int | None, category: Value | None) -> None:
+def _draw(made: PrivateMap, shown: Pictured, ax: Axes, *, step: int | None, category: Value | None) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.patches import Patch
 
@@ -255,7 +255,7 @@ def _rings(shape: Any) -> Iterator[Any]:
             yield from (part.exterior, *part.interiors)
 
 
-def _colours(made: PrivateMap, shown: Seen) -> tuple[Any, Any]:
+def _colours(made: PrivateMap, shown: Pictured) -> tuple[Any, Any]:
     """Return a scale from pale to dark, by square roots, as places are uneven; two-sided for signed sums."""
     from matplotlib import colormaps
     from matplotlib.colors import Normalize, PowerNorm
@@ -267,7 +267,7 @@ def _colours(made: PrivateMap, shown: Seen) -> tuple[Any, Any]:
     return colormaps["YlOrRd"], PowerNorm(0.5, vmin=0, vmax=top or 1.0)
 
 
-def painted(made: PrivateMap, shown: Seen) -> list[str]:
+def painted(made: PrivateMap, shown: Pictured) -> list[str]:
     """Return the colour of every place, as browsers write it."""
     from matplotlib.colors import to_hex
 
@@ -276,7 +276,7 @@ def painted(made: PrivateMap, shown: Seen) -> list[str]:
     return [_UNSURE if one else to_hex(face) for face, one in zip(faces, shown.unsure, strict=True)]
 
 
-def _title(made: PrivateMap, shown: Seen, *, step: int | None, category: Value | None) -> str:
+def _title(made: PrivateMap, shown: Pictured, *, step: int | None, category: Value | None) -> str:
     chosen = _chosen_words(made, step=step, category=category)
     where = f", {chosen}" if chosen else ""
     evaluated = "" if made.private else "; not private"
@@ -316,7 +316,7 @@ def _measured(made: PrivateMap) -> str:
     return f"{what} per {'km²' if made.public_map.lonlat else '1,000 x 1,000 units'}"
 
 
-def _half_words(made: PrivateMap, shown: Seen | None) -> str:
+def _half_words(made: PrivateMap, shown: Pictured | None) -> str:
     if made.method == "exact":
         return "no noise"
     if shown is None or shown.half is None or shown.half_all is None:
@@ -328,7 +328,7 @@ def _half_words(made: PrivateMap, shown: Seen | None) -> str:
 # --- a small picture in HTML ------------------------------------------------------------------------------------------
 
 
-def _svg(made: PrivateMap, shown: Seen) -> str:
+def _svg(made: PrivateMap, shown: Pictured) -> str:
     """Return a picture of few bytes: a path for every shade, and grey where nothing is drawn."""
     shapes, shown = _few(made, shown)
     west, south, east, north = made.public_map.domain.sides
@@ -353,7 +353,7 @@ def _svg(made: PrivateMap, shown: Seen) -> str:
     )
 
 
-def _few(made: PrivateMap, shown: Seen) -> tuple[Sequence[Any], Seen]:
+def _few(made: PrivateMap, shown: Pictured) -> tuple[Sequence[Any], Pictured]:
     """Return few enough shapes: those with the largest values."""
     shapes = made.geometries()
     if len(shapes) <= _MOST_DRAWN:

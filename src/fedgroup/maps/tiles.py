@@ -23,7 +23,7 @@ import shapely
 from fedgroup.errors import InvalidQuery
 from fedgroup.given import one_of, written
 from fedgroup.maps.layers import Layer
-from fedgroup.maps.pictures import Seen, _chosen, _measured, seen
+from fedgroup.maps.pictures import Pictured, _chosen, _measured, seen
 from fedgroup.maps.raster import edges_of, fill_boxes, fill_shapes
 from fedgroup.questions.shown import number
 
@@ -87,7 +87,7 @@ class Painting:
     places: npt.NDArray[np.int64]
     levels: Bytes
     scale: Scale
-    told: Seen
+    told: Pictured
     unit: str
 
     @cached_property
@@ -266,14 +266,14 @@ def _ramp(colours: tuple[tuple[int, int, int], ...], count: int) -> Array:
     return np.rint(np.column_stack(parts)).astype(np.uint8)
 
 
-def _shown(made: PrivateMap, step: int | None, category: Value | None) -> Seen:
+def _shown(made: PrivateMap, step: int | None, category: Value | None) -> Pictured:
     """Return a value for every place; what noise may explain is told by the half-width of the whole map."""
     steps, categories = _chosen(made, step, category)
     values, low, high = (made.at(each)[:, steps][:, :, categories] for each in (made.values, made.low, made.high))
     if values.shape[1] * values.shape[2] > 1:
         return seen(made, step=step, category=category)
     half = made.half_width_all
-    return Seen(values[:, 0, 0], low[:, 0, 0], high[:, 0, 0], half, half, signed=made.signed)
+    return Pictured(values[:, 0, 0], low[:, 0, 0], high[:, 0, 0], half, half, signed=made.signed)
 
 
 def _per(made: PrivateMap, areas: Floats, per: str | None) -> str:

@@ -57,7 +57,7 @@ class WindowMaps:
         """
         begin, end = as_instant(since, name="since"), as_instant(until, name="until")
         chosen = [self.maps[number] for number in needed(begin, end, self._windows)]
-        noises = [_Noise.of(made) for made in chosen]
+        noises = [_BinNoise.of(made) for made in chosen]
         weights = best_weights(begin, end, [_window(made) for made in chosen], [each.variance for each in noises])
         law = Weighted(tuple(zip(weights.tolist(), noises, strict=True)))
         values: Floats = np.sum([w * made.values for w, made in zip(weights, chosen, strict=True)], axis=0)
@@ -102,14 +102,14 @@ class WindowMaps:
 
 
 @dataclass(frozen=True)
-class _Noise:
+class _BinNoise:
     """The noise in one bin of one map, in whole units; `laplace` is None where tails are no heavier than Skellam's."""
 
     variance: float
     laplace: NoiseSum | None
 
     @classmethod
-    def of(cls, made: PrivateMap) -> _Noise:
+    def of(cls, made: PrivateMap) -> _BinNoise:
         law = noise_in(made, 1)
         return cls(law.standard_deviation**2, law if isinstance(law, NoiseSum) else None)
 
@@ -140,7 +140,7 @@ class _Noise:
 class Weighted:
     """The law of a weighted sum of independent noises."""
 
-    parts: tuple[tuple[float, _Noise], ...]
+    parts: tuple[tuple[float, _BinNoise], ...]
 
     @cached_property
     def variance(self) -> float:

@@ -32,7 +32,7 @@ _STRIDE = 64
 """How many products are looked at together before each is: mostly none of them is above the threshold."""
 
 
-class Vectors(NamedTuple):
+class DenseVectors(NamedTuple):
     """Rows of counts and what decides pairs of them: dot > threshold * sqrt(square * square), for positive squares.
 
     `unit` is a row of `values` divided by its length, `ratio` the square root of its square divided by its length; so
@@ -45,7 +45,7 @@ class Vectors(NamedTuple):
     ratio: Rounded
 
     @classmethod
-    def of(cls, values: Values, squares: Floats) -> Vectors:
+    def of(cls, values: Values, squares: Floats) -> DenseVectors:
         """Return these rows; `squares` are above 0 and at most each row's squared length, by which they were made."""
         length = np.sqrt(squared_lengths(values))
         unit = np.empty(values.shape, dtype=np.float32)
@@ -57,10 +57,10 @@ class Vectors(NamedTuple):
     def owners(self) -> int:
         return len(self.squares)
 
-    def part(self, start: int, stop: int) -> Vectors:
+    def part(self, start: int, stop: int) -> DenseVectors:
         """Return the rows start..stop, as far as there are any."""
         some = slice(start, stop)
-        return Vectors(self.values[some], self.squares[some], self.unit[some], self.ratio[some])
+        return DenseVectors(self.values[some], self.squares[some], self.unit[some], self.ratio[some])
 
 
 class _Paper(NamedTuple):
@@ -85,7 +85,7 @@ def dense_blocks(values: Values, squares: Floats, *, threshold: float) -> Iterat
     known = known_rows(squares)
     if len(known) < len(squares):
         values, squares = values[known], squares[known]
-    vectors = Vectors.of(values, squares)
+    vectors = DenseVectors.of(values, squares)
     paper = _Paper.blank()
     for start in range(0, len(known), _TILE[0]):
         rows, rest = vectors.part(start, start + _TILE[0]), vectors.part(start, len(known))
@@ -93,7 +93,7 @@ def dense_blocks(values: Values, squares: Floats, *, threshold: float) -> Iterat
             yield block.renamed(known[start:])
 
 
-def dense_strip(rows: Vectors, later: Iterable[tuple[int, Vectors]], *, threshold: float) -> list[EdgeBlock]:
+def dense_strip(rows: DenseVectors, later: Iterable[tuple[int, DenseVectors]], *, threshold: float) -> list[EdgeBlock]:
     """Return the pairs of `rows` with each other and with all that come `later`, numbered from the first row on.
 
     `later` begins with the rows themselves, and goes on in blocks: each with the number of its first row.
@@ -121,7 +121,9 @@ def _chunks(values: Values) -> Iterator[tuple[int, int]]:
         yield start, min(len(values), start + rows)
 
 
-def _compared(rows: Vectors, later: Iterable[tuple[int, Vectors]], threshold: float, paper: _Paper) -> list[EdgeBlock]:
+def _compared(
+    rows: DenseVectors, later: Iterable[tuple[int, DenseVectors]], threshold: float, paper: _Paper
+) -> list[EdgeBlock]:
     tops = range(0, rows.owners, _TILE[0])
     parts = [rows.part(top, top + _TILE[0]) for top in tops]
     found: list[list[_Found]] = [[] for _ in tops]
@@ -131,7 +133,7 @@ def _compared(rows: Vectors, later: Iterable[tuple[int, Vectors]], threshold: fl
     return [_block(top, part.owners, pairs) for top, part, pairs in zip(tops, parts, found, strict=True)]
 
 
-def _tiles(rows: Vectors, columns: Vectors, ahead: int, threshold: float, paper: _Paper) -> Iterator[_Found]:
+def _tiles(rows: DenseVectors, columns: DenseVectors, ahead: int, threshold: float, paper: _Paper) -> Iterator[_Found]:
     """Yield the similar pairs of each tile; columns are numbered as rows are, the first one `ahead`."""
     # Each factor is off by 2^-24 of itself, and so is each of `cells` sums: twice that leaves room for the limit too.
     margin = np.float32((rows.values.shape[1] + 8) * 2.0**-23)
@@ -166,8 +168,8 @@ def _append(row: Neighbours, column: Neighbours, top: int, free: Offsets, later:
 def _scan(
     tile: Rounded,
     ahead: int,
-    rows: Vectors,
-    columns: Vectors,
+    rows: DenseVectors,
+    columns: DenseVectors,
     threshold: float,
     margin: np.float32,
     row: Neighbours,
@@ -202,7 +204,7 @@ def _any_near(products: Rounded, mine: np.float32, ratio: Rounded, margin: np.fl
 
 
 @numba.njit(cache=True)
-def _above(a: int, b: int, rows: Vectors, columns: Vectors, threshold: float) -> bool:
+def _above(a: int, b: int, rows: DenseVectors, columns: DenseVectors, threshold: float) -> bool:
     """Tell by the rule itself whether two owners are similar."""
     dot = 0.0
     for c in range(rows.values.shape[1]):

@@ -23,7 +23,7 @@ from fedgroup.messages import Labels
 from fedgroup.provider.borderline import ASK, YES, Borderline
 from fedgroup.provider.grouping.limits import GroupLimits, Limits, limits_per_owner
 from fedgroup.provider.merging import merged
-from fedgroup.provider.waves import TOLD_NO, TOLD_YES, Groups, Learnt, Pairs, next_wave, settle
+from fedgroup.provider.waves import TOLD_NO, TOLD_YES, Groups, JoinTally, Pairs, next_wave, settle
 
 Ints = npt.NDArray[np.int64]
 Decide = Callable[[Ints, Ints], npt.NDArray[np.bool_]]
@@ -159,7 +159,7 @@ class _Asked:
         self._report = report
         self._at_once = max(_LEAST_WAVE, _PER_OWNER * borderline.owners)
         self._pairs = Pairs.of(borderline)
-        self._learnt = Learnt.nothing()
+        self._learnt = JoinTally.nothing()
         self.most = borderline.asked if most is None else most
         self.is_capped = self.most < borderline.asked
         self._extra = min(extra, _CAPPED_EXTRA) if self.is_capped else extra

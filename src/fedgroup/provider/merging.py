@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from fedgroup.messages import Labels
 from fedgroup.provider.borderline import ASK, NO, YES, Borderline
+from fedgroup.provider.grouping import numbered_by_lowest_member
 from fedgroup.provider.grouping.limits import GroupLimits
-from fedgroup.provider.grouping.numbering import numbered_by_lowest_member
-from fedgroup.provider.waves import Learnt, chance_of, learn
+from fedgroup.provider.waves import JoinTally, chance_of, learn
 
 Ints = npt.NDArray[np.int64]
 Ask = Callable[[Ints, Ints], npt.NDArray[np.bool_]]
@@ -77,7 +77,7 @@ class _Growing:
             np.zeros((owners, owners), dtype=np.int32),
             borderline.rank.astype(np.float32),
         )
-        self._learnt = Learnt.nothing()
+        self._learnt = JoinTally.nothing()
         self._recent = [0.0, 0.0]  # comparisons of groups that became one, and of those that did not, of late
 
     @property
@@ -172,7 +172,7 @@ class _Between(NamedTuple):
 
 
 @numba.njit(cache=True)
-def _best_partners(between: _Between, learnt: Learnt, sure: bool) -> tuple[Ints, Ints, npt.NDArray[np.float64]]:
+def _best_partners(between: _Between, learnt: JoinTally, sure: bool) -> tuple[Ints, Ints, npt.NDArray[np.float64]]:
     """Return for every group those with which a comparison gains most, or which are surely similar to it."""
     owners = len(between.size)
     first, second = np.empty(_PARTNERS * owners, dtype=np.int64), np.empty(_PARTNERS * owners, dtype=np.int64)

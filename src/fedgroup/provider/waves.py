@@ -63,7 +63,7 @@ class Groups(NamedTuple):
         return cls(label, np.zeros(owners, np.int64), np.zeros(owners, np.int64), np.zeros(2, np.int64))
 
 
-class Learnt(NamedTuple):
+class JoinTally(NamedTuple):
     """How often owners joined groups, by mean rank and by how many had said yes; and what was asked in vain.
 
     `asked` holds how many comparisons settled owners took, and how many they would have taken one after the other, at
@@ -75,7 +75,7 @@ class Learnt(NamedTuple):
     asked: Ints
 
     @classmethod
-    def nothing(cls) -> Learnt:
+    def nothing(cls) -> JoinTally:
         """Return what is known before anybody settled."""
         return cls(np.zeros((_STAGES, _BINS)), np.zeros((_STAGES, _BINS)), np.zeros(2, np.int64))
 
@@ -91,7 +91,7 @@ class _Seen(NamedTuple):
 
 
 @numba.njit(cache=True)
-def settle(pairs: Pairs, accepted: npt.NDArray[np.int32], groups: Groups, learnt: Learnt, affordable: int) -> None:
+def settle(pairs: Pairs, accepted: npt.NDArray[np.int32], groups: Groups, learnt: JoinTally, affordable: int) -> None:
     """Place owners in order, each in the first group all of whose members are similar to it, as long as that is known.
 
     Where no group is open to an owner, it opens one. Groups with more than `affordable` members in doubt are left out.
@@ -118,7 +118,7 @@ def next_wave(
     pairs: Pairs,
     accepted: npt.NDArray[np.int32],
     settled: Groups,
-    learnt: Learnt,
+    learnt: JoinTally,
     affordable: int,
     most: int,
     ahead: int,
@@ -250,13 +250,13 @@ def _stage(yes: int) -> int:
 
 
 @numba.njit(cache=True)
-def _chance(group: int, seen: _Seen, learnt: Learnt) -> float:
+def _chance(group: int, seen: _Seen, learnt: JoinTally) -> float:
     """Return how likely all members of a group are similar to an owner, by what came of owners like it."""
     return chance_of(seen.rank[group] / max(1, seen.size[group]), seen.yes[group], learnt)
 
 
 @numba.njit(cache=True)
-def chance_of(rank: float, yes: int, learnt: Learnt) -> float:
+def chance_of(rank: float, yes: int, learnt: JoinTally) -> float:
     """Return how often what had this mean rank, and so many yes, came out as a yes throughout."""
     middle, stage = _bin(rank), _stage(yes)
     tried = joined = 0.0
@@ -269,7 +269,7 @@ def chance_of(rank: float, yes: int, learnt: Learnt) -> float:
 
 
 @numba.njit(cache=True)
-def learn(rank: float, yes: int, joined: bool, learnt: Learnt) -> None:
+def learn(rank: float, yes: int, joined: bool, learnt: JoinTally) -> None:
     """Note how it came out, and that it would have come out so with fewer yes."""
     for stage in range(_stage(yes) + 1):
         learnt.tried[stage, _bin(rank)] += 1.0
@@ -278,7 +278,7 @@ def learn(rank: float, yes: int, joined: bool, learnt: Learnt) -> None:
 
 @numba.njit(cache=True)
 def _learn(
-    owner: int, place: int, pairs: Pairs, label: npt.NDArray[np.int32], count: int, seen: _Seen, learnt: Learnt
+    owner: int, place: int, pairs: Pairs, label: npt.NDArray[np.int32], count: int, seen: _Seen, learnt: JoinTally
 ) -> None:
     """Note of a settled owner which groups it joined or not, and what one comparison after the other would have taken.
 

@@ -39,7 +39,7 @@ async def _nothing() -> None:
 
 
 @dataclass(frozen=True)
-class Work:
+class PaidWork:
     """What is done for a question once it is charged; `there_already` may return a result before that, for nothing."""
 
     do: Callable[[Question], Awaitable[Result]]
@@ -52,7 +52,7 @@ class Order:
 
     request: Request
     epsilon: Epsilon
-    opened: Callable[[], AbstractAsyncContextManager[Work]]
+    opened: Callable[[], AbstractAsyncContextManager[PaidWork]]
 
 
 class ChargedWork:
@@ -131,7 +131,7 @@ class ChargedWork:
                     result = await work.there_already()
                 return await self._begun(user, order, work, result, key)
 
-    async def _begun(self, user: str, order: Order, work: Work, result: Result | None, key: str | None) -> Question:
+    async def _begun(self, user: str, order: Order, work: PaidWork, result: Result | None, key: str | None) -> Question:
         """Charge an order unless its result is there already, do its work, and keep how it ended."""
         price = order.epsilon if result is None else NOTHING
         question = await asyncio.to_thread(self._state.begin, user, order.request, price, key=key)

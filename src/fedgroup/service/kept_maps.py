@@ -33,7 +33,7 @@ AT_ONCE = 2
 
 
 @dataclass(frozen=True)
-class Entry:
+class MapEntry:
     """What is told about a map without its values."""
 
     id: str
@@ -89,14 +89,14 @@ class KeptMaps:
         self._layers: Bounded[Layer] = Bounded(most_bins)
         self._paintings: Bounded[Painting] = Bounded(most_bins)
         self._tiles: Bounded[bytes] = Bounded(MOST_TILE_BYTES)
-        self._entries: Bounded[Entry] = Bounded(MOST_ENTRIES)
+        self._entries: Bounded[MapEntry] = Bounded(MOST_ENTRIES)
 
-    async def listed(self, user: User) -> list[Entry]:
+    async def listed(self, user: User) -> list[MapEntry]:
         """Return a user's latest maps, and those that anybody published, the newest first."""
         found = await asyncio.to_thread(self._state.maps_of, user.name, most=MOST_LISTED)
         return [await self._entry(each.id, each.at) for each in found if each.state == "answered"]
 
-    async def entry(self, user: User, map_id: str) -> Entry:
+    async def entry(self, user: User, map_id: str) -> MapEntry:
         """Return what is told about a map that a user may look at; others look like unknown ones."""
         return await self._entry(map_id, await self._require(user, map_id))
 
@@ -146,12 +146,12 @@ class KeptMaps:
     async def _may_read(self, user: User, found: Question) -> bool:
         return found.user == user.name or await asyncio.to_thread(self._state.is_published, found.id)
 
-    async def _entry(self, map_id: str, at: str) -> Entry:
+    async def _entry(self, map_id: str, at: str) -> MapEntry:
         found = self._entries.get(map_id)
         if found is not None:
             return found
         made = (await self._opened(map_id)).made
-        entry = Entry(map_id, at, about(made), extent_of(made), made.public_map.lonlat)
+        entry = MapEntry(map_id, at, about(made), extent_of(made), made.public_map.lonlat)
         return self._entries.put(map_id, entry)
 
     async def _opened(self, map_id: str) -> Layer:

@@ -23,7 +23,7 @@ from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.questions.answers import Expectation
 from fedgroup.questions.methods import METHODS
 from fedgroup.questions.query import RangeQuery
-from fedgroup.service.charged_work import ChargedWork, Order, Result, Work
+from fedgroup.service.charged_work import ChargedWork, Order, PaidWork, Result
 from fedgroup.service.questions import Questions, require_offered, result_of
 from fedgroup.service.requests import MAP, MapAsked, plain_publication, publication_price, require_noise, subject_said
 from fedgroup.space import Grid
@@ -48,8 +48,8 @@ class Publications:
         subject, quorum = self._subject(asked), self._quorum(asked)
 
         @asynccontextmanager
-        async def opened() -> AsyncIterator[Work]:
-            yield Work(self._rounds(await self._planned(asked, subject), quorum))
+        async def opened() -> AsyncIterator[PaidWork]:
+            yield PaidWork(self._rounds(await self._planned(asked, subject), quorum))
 
         price = publication_price(asked, self._provider.settings)
         order = Order(plain_publication(asked), price, opened)

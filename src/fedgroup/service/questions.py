@@ -21,7 +21,7 @@ from fedgroup.messages.limits import MOST_TEXT
 from fedgroup.questions.answers import Expectation
 from fedgroup.questions.methods import Method, chosen
 from fedgroup.questions.query import RangeQuery
-from fedgroup.service.charged_work import ChargedWork, Order, Result, Work
+from fedgroup.service.charged_work import ChargedWork, Order, PaidWork, Result
 from fedgroup.service.kept_maps import KeptMaps
 from fedgroup.service.known_maps import KnownOfRange, known_of
 from fedgroup.service.metrics import Metrics
@@ -114,7 +114,7 @@ class Questions:
         quorum = self._provider.settings.quorum.stricter(asked.least_owners, asked.least_share)
 
         @asynccontextmanager
-        async def opened() -> AsyncIterator[Work]:
+        async def opened() -> AsyncIterator[PaidWork]:
             if known is not None and known.is_enough:
                 yield self._read_from(known, method)
                 return
@@ -145,9 +145,9 @@ class Questions:
             return plan_made(plan, self._provider).model_dump(mode="json")
 
         @asynccontextmanager
-        async def opened() -> AsyncIterator[Work]:
+        async def opened() -> AsyncIterator[PaidWork]:
             self._require_owners()
-            yield Work(grouped)
+            yield PaidWork(grouped)
 
         order = Order({PLAN: plain_plan(asked)}, epsilon, opened)
         return await self._work.run(user.name, order, key=key)
@@ -213,7 +213,7 @@ class Questions:
         if not self._provider.desk.present:
             raise TooFewHeard(heard=0, needed=1)
 
-    def _read_from(self, known: KnownOfRange, method: Method) -> Work:
+    def _read_from(self, known: KnownOfRange, method: Method) -> PaidWork:
         """Return what is to be done for a question that a published map answers: nobody is asked."""
         result = result_of(known.free, self._provider.settings.public_map)
 
@@ -224,9 +224,11 @@ class Questions:
             self._metrics.count_question(method.name, "stored", 0.0)
             return result
 
-        return Work(never, there_already)
+        return PaidWork(never, there_already)
 
-    def _work_on(self, live: LiveQuestion, quorum: Quorum, *, fresh: bool, known: KnownOfRange | None = None) -> Work:
+    def _work_on(
+        self, live: LiveQuestion, quorum: Quorum, *, fresh: bool, known: KnownOfRange | None = None
+    ) -> PaidWork:
         """Return what is to be done for a question: look for its answer, or ask the owners."""
 
         def with_map(answer: Released) -> Released:
@@ -258,4 +260,4 @@ class Questions:
             finally:
                 self._metrics.count_question(method, outcome, time.perf_counter() - started)
 
-        return Work(asked, there_already)
+        return PaidWork(asked, there_already)

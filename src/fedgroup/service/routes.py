@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import PlainTextResponse
 
 from fedgroup.epsilon import NOTHING
+from fedgroup.maps.files import geojson_of, parquet_of
 from fedgroup.service.accounts import AnyUser, Asker, Operator, TheService, current_user, is_operator, watcher
+from fedgroup.service.calls import map_read
 from fedgroup.service.handlers import documented
-from fedgroup.service.map_formats import FORMATS, GEOJSON, Format, shaped
 from fedgroup.service.metrics import MEDIA_TYPE
 from fedgroup.service.problems import KEY, Problem
 from fedgroup.service.questions import PLAN
@@ -34,6 +35,7 @@ from fedgroup.service.replies import (
     ReadyShown,
 )
 from fedgroup.service.requests import MAP, MapAsked, PlanAsked, QuestionAsked
+from fedgroup.storage.provider_state import Question
 
 _COMMON = ("unknown-token", "too-large", "too-slow", "invalid-query", "too-many-questions", "internal")
 _CHARGED = (
@@ -49,6 +51,21 @@ Key = Annotated[
         description="the same request with the same key is charged once, and replied to alike",
     ),
 ]
+
+GEOJSON = "application/geo+json"
+PARQUET = "application/vnd.apache.parquet"
+Format = Literal["json", "geojson", "parquet"]
+
+_FORMATS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "the map",
+        "content": {
+            GEOJSON: {"schema": {"type": "object"}},
+            PARQUET: {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
+"""A map as files that other programs read, for the OpenAPI document."""
 
 MOST_QUESTIONS = 100
 
@@ -139,7 +156,7 @@ async def maps(
 @looking.get(
     "/maps/{question_id}",
     response_model=MapShown,
-    responses=documented("unknown-question", "question-failed") | FORMATS,
+    responses=documented("unknown-question", "question-failed") | _FORMATS,
 )
 async def map_of(
     question_id: str,
@@ -159,7 +176,16 @@ async def map_of(
     if found.answer is None:
         raise Problem("question-failed", "this map is not there: it is under way, or no owner was heard", id=found.id)
     chosen = as_format or ("geojson" if GEOJSON in accept else "json")
-    return MapShown.of(found) if chosen == "json" else await asyncio.to_thread(shaped, found, chosen)
+    return MapShown.of(found) if chosen == "json" else await asyncio.to_thread(_as_file, found, chosen)
+
+
+def _as_file(question: Question, chosen: Format) -> Response:
+    """Return the map of a question as a file."""
+    made = map_read({**(question.answer or {}), "request": question.request[MAP]})
+    content = geojson_of(made) if chosen == "geojson" else parquet_of(made)
+    name = f"{question.id}.{chosen}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return Response(content, headers=headers, media_type=GEOJSON if chosen == "geojson" else PARQUET)
 
 
 @looking.get("/keys/{key}", responses=documented("unknown-question"))

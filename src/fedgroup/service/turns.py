@@ -25,8 +25,8 @@ class Turns:
 
     def __init__(self, at_once: Callable[[], int], *, waiting: int = WAITING) -> None:
         self._lanes = {
-            True: _Lane(at_once, waiting),
-            False: _Lane(lambda: max(1, at_once() // _UNPAID), waiting),
+            True: _TurnLane(at_once, waiting),
+            False: _TurnLane(lambda: max(1, at_once() // _UNPAID), waiting),
         }
 
     @asynccontextmanager
@@ -40,7 +40,7 @@ class Turns:
             lane.give_back()
 
 
-class _Lane:
+class _TurnLane:
     """Turns of one kind."""
 
     def __init__(self, at_once: Callable[[], int], waiting: int) -> None:

@@ -17,9 +17,9 @@ from multiprocessing import get_context
 from typing import Any
 
 from fedgroup.lab.audit.bounds import least_epsilon
-from fedgroup.lab.audit.events import Found, best_event
+from fedgroup.lab.audit.events import FoundEvent, best_event
 from fedgroup.lab.audit.power import least_noticed
-from fedgroup.lab.audit.rows import Row, every_row
+from fedgroup.lab.audit.rows import AuditRow, every_row
 from fedgroup.lab.audit.worlds import Pair
 from fedgroup.privacy.noise import NoiseSource, SecureNoise
 
@@ -38,7 +38,7 @@ class Verdict:
     `noticed` is a factor: noise made for a sensitivity so many times too small raises an alarm in nine runs of ten.
     """
 
-    row: Row
+    row: AuditRow
     bound: float
     charge: float
     noticed: float | None
@@ -52,13 +52,13 @@ class Verdict:
         return self.bound > self.charge
 
 
-def chosen_rows(*, quick: bool = False, only: str = "") -> list[Row]:
+def chosen_rows(*, quick: bool = False, only: str = "") -> list[AuditRow]:
     """Return the rows of an audit: all, a stated sample of them, or those with some words in their name."""
     return [row for row in every_row() if (row.quick or not quick) and only.lower() in row.name.lower()]
 
 
 def audited(
-    rows: Sequence[Row],
+    rows: Sequence[AuditRow],
     *,
     effort: float = 1.0,
     noise: Callable[[], NoiseSource] = SecureNoise,
@@ -87,7 +87,9 @@ def _facts_of(position: int, alarm: float, effort: float, noise: Callable[[], No
     return {field.name: getattr(verdict, field.name) for field in fields(verdict) if field.name != "row"}
 
 
-def judged(row: Row, *, alarm: float, effort: float = 1.0, noise: Callable[[], NoiseSource] = SecureNoise) -> Verdict:
+def judged(
+    row: AuditRow, *, alarm: float, effort: float = 1.0, noise: Callable[[], NoiseSource] = SecureNoise
+) -> Verdict:
     """Return the verdict on one row, which is a false alarm with a chance of at most `alarm`."""
     started = time.perf_counter()
     draws = max(200, round(row.draws * effort))
@@ -113,7 +115,7 @@ def judged(row: Row, *, alarm: float, effort: float = 1.0, noise: Callable[[], N
     )
 
 
-def _searched(row: Row, pair: Pair, draws: int, noise: Callable[[], NoiseSource]) -> Found:
+def _searched(row: AuditRow, pair: Pair, draws: int, noise: Callable[[], NoiseSource]) -> FoundEvent:
     outcomes = []
     for seen in (pair.one, pair.other):
         view = row.open(seen, noise())

@@ -44,14 +44,14 @@ class Event:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundEvent:
     """The best event of a search, and the bound that it showed there."""
 
     event: Event
     hoped: float
 
 
-def best_event(one: Numbers, other: Numbers, *, delta: float) -> Found:
+def best_event(one: Numbers, other: Numbers, *, delta: float) -> FoundEvent:
     """Return the event for which the bound is highest: scores are learnt from half of these outcomes.
 
     The other half chooses among scores and thresholds, so that what was learnt by heart wins nothing.
@@ -65,7 +65,7 @@ def best_event(one: Numbers, other: Numbers, *, delta: float) -> Found:
                 bound = least_epsilon(often, seldom, len(likely), alarm=_LUCK, delta=delta)
                 found.append((bound, Event(score, above, swapped)))
     hoped, event = max(found, key=lambda each: each[0])
-    return Found(event, hoped)
+    return FoundEvent(event, hoped)
 
 
 def _scores(one: Numbers, other: Numbers) -> Iterator[Score]:

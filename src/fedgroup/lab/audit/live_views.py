@@ -38,7 +38,7 @@ _TO_OWNERS = (*get_args(ToOwner), Letter)
 _FROM_OWNERS = (*get_args(FromOwner), Letter)
 
 
-class _Owners:
+class _LiveOwners:
     """Live owners in one process, the first of whom holds the records; each has its own keys, ledger and noise."""
 
     def __init__(self, setting: Setting, records: Records, *, price: Price, noise: NoiseSource) -> None:
@@ -105,7 +105,7 @@ class LiveAnswers:
     """A question put to a live owner alone, over and over."""
 
     def __init__(self, setting: Setting, records: Records, *, price: Price, noise: NoiseSource) -> None:
-        self._owners = _Owners(setting, records, price=price, noise=noise)
+        self._owners = _LiveOwners(setting, records, price=price, noise=noise)
         self._query = WireQuery.of(question(setting, price, records))
         self.draw(1)
         self.charge = float(self._owners.first_ledger.spent())
@@ -131,7 +131,7 @@ class LiveVectors:
     """The noisy vector of a live owner, asked for over and over."""
 
     def __init__(self, setting: Setting, records: Records, *, price: Price, noise: NoiseSource) -> None:
-        self._owners = _Owners(setting, records, price=price, noise=noise)
+        self._owners = _LiveOwners(setting, records, price=price, noise=noise)
         self._epsilon = Epsilon.of(price.epsilon or 0)
         self.draw(1)
         self.charge = float(self._owners.first_ledger.spent())
@@ -152,7 +152,7 @@ class LiveGroups:
     """A question put to a group of live owners: what the leader sends, or the masked sum less colluders' shares."""
 
     def __init__(self, setting: Setting, records: Records, *, mode: str, price: Price, noise: NoiseSource) -> None:
-        self._owners = _Owners(setting, records, price=price, noise=noise)
+        self._owners = _LiveOwners(setting, records, price=price, noise=noise)
         self._owners.form(mode)
         self._mode = mode
         self._query = question(setting, price, records)

@@ -25,7 +25,7 @@ SHOWN = (
 
 
 @dataclass(frozen=True)
-class Report:
+class AuditReport:
     """All verdicts of one audit."""
 
     verdicts: tuple[Verdict, ...]

@@ -19,7 +19,7 @@ from fedgroup.lab.audit.worlds import (
     MOST_BINS,
     MOST_RECORDS,
     Pair,
-    Seen,
+    SeenRecord,
     Setting,
     pairs,
 )
@@ -48,11 +48,11 @@ NOT_AUDITED = {
 }
 """What no epsilon is promised for."""
 
-Open = Callable[[Sequence[Seen], NoiseSource], View]
+Open = Callable[[Sequence[SeenRecord], NoiseSource], View]
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class AuditRow:
     """One line of the report: how a world is looked at, which pairs of worlds there are, and the law of the noise."""
 
     release: str
@@ -84,7 +84,7 @@ def protections(kind: str, shape: str) -> Iterator[Protection]:
             yield Protection(neighbours, unit, MOST_RECORDS, most_bins, subjects)  # type: ignore[arg-type]
 
 
-def every_row() -> list[Row]:
+def every_row() -> list[AuditRow]:
     """Return all rows, in the order of the report."""
     return [
         *_alone(),
@@ -106,13 +106,13 @@ def _named(kind: str, signed: bool) -> str:
     return f"signed {kind}" if signed else kind
 
 
-def _row(setting: Setting, price: Price, view: Any, **more: Any) -> Row:
+def _row(setting: Setting, price: Price, view: Any, **more: Any) -> AuditRow:
     """Return the row of one question of a setting; `more` are fields of the row, and `view` is how it is opened."""
     found = pairs(setting)
     shared = more.pop("shared", False)
     law = promised([each.moves for each in found], epsilon=price.epsilon, rho=price.rho, shared=shared)
     owners = more.pop("owners", 1)
-    return Row(
+    return AuditRow(
         release=more.pop("release", _named(setting.kind, setting.signed)),
         bins=more.pop("bins", setting.shape),
         protection=setting.protection,
@@ -127,7 +127,7 @@ def _row(setting: Setting, price: Price, view: Any, **more: Any) -> Row:
 _QUICK_ALONE = {("count", "range", "record"), ("avg", "range", "record"), ("people", "map", "subject")}
 
 
-def _alone() -> Iterator[Row]:
+def _alone() -> Iterator[AuditRow]:
     """Every kind, over every shape of bins, for all that can be protected, by owners alone."""
     for kind, signed in KINDS:
         for shape in ("range", "map", "series"):
@@ -150,7 +150,7 @@ def _alone() -> Iterator[Row]:
                     )
 
 
-def _several_questions() -> Iterator[Row]:
+def _several_questions() -> Iterator[AuditRow]:
     """Questions that belong together: asked anew, and about ranges that overlap."""
     for name, places in (
         ("count, asked twice", (None, None)),
@@ -181,7 +181,7 @@ _OWNER = Protection("add-remove", "owner", MOST_RECORDS, subjects=True)
 """Units that move a number by three: moved by one, Skellam noise costs much less than its bound says."""
 
 
-def _grouped() -> Iterator[Row]:
+def _grouped() -> Iterator[AuditRow]:
     """Every kind by every method of groups; maps and series too."""
     for method, seen_by in GROUPED.items():
         for kind, signed in KINDS:
@@ -205,7 +205,7 @@ def _grouped() -> Iterator[Row]:
                     )
 
 
-def _vectors() -> Iterator[Row]:
+def _vectors() -> Iterator[AuditRow]:
     for protection in protections("count", "map"):
         yield _row(
             Setting("count", "map", protection),
@@ -220,7 +220,7 @@ def _vectors() -> Iterator[Row]:
         )
 
 
-def _plans() -> Iterator[Row]:
+def _plans() -> Iterator[AuditRow]:
     for graph in (each for each in GRAPHS.values() if each.private and each.vectors):
         yield _row(
             Setting("count", "map", Protection()),
@@ -236,7 +236,7 @@ def _plans() -> Iterator[Row]:
         )
 
 
-def _published() -> Iterator[Row]:
+def _published() -> Iterator[AuditRow]:
     subject = Protection("add-remove", "subject", MOST_RECORDS, 1, subjects=True)
     measure = Measure("fare", CLIP, resolution=1.0)
     for kind, protection in (
@@ -266,7 +266,7 @@ def _published() -> Iterator[Row]:
         )
 
 
-def _live() -> Iterator[Row]:
+def _live() -> Iterator[AuditRow]:
     """Live owners' own code: alone, in groups, and their vectors; none where what they need is not installed."""
     if not live_installed():
         return

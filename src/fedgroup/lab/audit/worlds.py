@@ -35,7 +35,7 @@ MEMBERS = 5
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenRecord:
     """One record: in which bin it lies, its value, and whose it is."""
 
     bin: int
@@ -48,8 +48,8 @@ class Pair:
     """Two neighbouring worlds, and how far each number of every part differs between them, if all is right."""
 
     name: str
-    one: tuple[Seen, ...]
-    other: tuple[Seen, ...]
+    one: tuple[SeenRecord, ...]
+    other: tuple[SeenRecord, ...]
     moves: dict[str, tuple[int, ...]]
 
 
@@ -77,7 +77,7 @@ class Setting:
         return self.kind == "people" and self.protection.of_subjects
 
 
-def table(seen: Sequence[Seen], shape: str, *, owners: int, subjects: bool) -> Records:
+def table(seen: Sequence[SeenRecord], shape: str, *, owners: int, subjects: bool) -> Records:
     """Return the records of a world, all of the first of so many owners."""
     steps = shape == "series"
     places = [CELLS[0] if steps else CELLS[each.bin] for each in seen]
@@ -100,7 +100,7 @@ def pairs(setting: Setting) -> list[Pair]:
     found = _replaced(setting) if setting.protection.neighbours == "replace" else _added(setting)
     if setting.protection.unit == "owner":
         return found  # nobody else's records are beside those of the unit
-    others = tuple(Seen(at, subject=9) for at in range(BINS))
+    others = tuple(SeenRecord(at, subject=9) for at in range(BINS))
     among = found[0]
     return [*found, Pair(f"{among.name}, among others", others + among.one, others + among.other, among.moves)]
 
@@ -124,24 +124,24 @@ def _replaced(setting: Setting) -> list[Pair]:
     return [_pair(setting, "a unit changed its sign", here, _unit(setting, 0, -CLIP)), elsewhere]
 
 
-def _unit(setting: Setting, first: int, value: float) -> tuple[Seen, ...]:
+def _unit(setting: Setting, first: int, value: float) -> tuple[SeenRecord, ...]:
     """Return the records of one unit that moves the answer as far as it can, from a bin on."""
     most = setting.protection.max_records
     if most is None:
-        return (Seen(first, value),)
+        return (SeenRecord(first, value),)
     if setting.spreads and setting.bins > 1:
-        return tuple(Seen((first + step) % BINS, value) for step in range(BINS))
+        return tuple(SeenRecord((first + step) % BINS, value) for step in range(BINS))
     own = setting.protection.unit == "owner" and setting.protection.subjects
-    return tuple(Seen(first, value, subject=each if own else 0) for each in range(most + BEYOND))
+    return tuple(SeenRecord(first, value, subject=each if own else 0) for each in range(most + BEYOND))
 
 
-def _pair(setting: Setting, name: str, one: tuple[Seen, ...], other: tuple[Seen, ...]) -> Pair:
+def _pair(setting: Setting, name: str, one: tuple[SeenRecord, ...], other: tuple[SeenRecord, ...]) -> Pair:
     with_it, without = (_counted(setting, side) for side in (one, other))
     moves = {part: tuple(a - b for a, b in zip(with_it[part], without[part], strict=True)) for part in with_it}
     return Pair(name, one, other, moves)
 
 
-def _counted(setting: Setting, unit: tuple[Seen, ...]) -> dict[str, list[int]]:
+def _counted(setting: Setting, unit: tuple[SeenRecord, ...]) -> dict[str, list[int]]:
     """Return what a unit adds to each bin of every part: the definition, record by record, apart from the package."""
     most = setting.protection.max_records
     kept = unit if most is None else unit[:most]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fedgroup.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from fedgroup.lab.bench.measuring import Report
+    from fedgroup.lab.bench.measuring import BenchReport
 
 _HOME = {
     "noise": "fedgroup.lab.bench.noise",
@@ -43,7 +43,7 @@ def obstacle(name: str) -> str | None:
     return lacking
 
 
-def run(name: str, *, quick: bool = False, owners: int | None = None) -> Report:
+def run(name: str, *, quick: bool = False, owners: int | None = None) -> BenchReport:
     """Return what the bench of that name measured; a quick one shows that it runs and judges nothing.
 
     `owners` is how many there are in a bench that can be had in any size.
@@ -52,10 +52,10 @@ def run(name: str, *, quick: bool = False, owners: int | None = None) -> Report:
         raise InvalidInput(f"the benches are: {', '.join(NAMES)}; got {name!r}")
     if lacking := obstacle(name):
         raise InvalidInput(f"the bench {name} cannot run here: {lacking}")
-    from fedgroup.lab.bench.measuring import Report, cores, versions
+    from fedgroup.lab.bench.measuring import BenchReport, cores, versions
 
     sized = {} if owners is None else {"owners": owners}
     if sized and name not in SIZED:
         raise InvalidInput(f"the bench {name} has its own sizes; --owners is for {', '.join(SIZED)}")
     rows = import_module(_HOME[name]).measure(quick=quick, **sized)
-    return Report(name=name, quick=quick, cores=cores(), versions=versions(), rows=tuple(rows))
+    return BenchReport(name=name, quick=quick, cores=cores(), versions=versions(), rows=tuple(rows))

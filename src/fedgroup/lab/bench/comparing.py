@@ -23,7 +23,7 @@ from fedgroup.data.synthetic import synthesize
 from fedgroup.epsilon import Epsilon
 from fedgroup.evaluation.compared import outcomes, raw_borderline
 from fedgroup.evaluation.truth import exact_vectors
-from fedgroup.lab.bench.measuring import Row, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, peak_mb
 from fedgroup.lab.experiments.scenes import Scene, open_scenes
 from fedgroup.lab.experiments.trial import FULL, QUICK
 from fedgroup.messages import NoisyVectors
@@ -47,7 +47,7 @@ _CITY_GRID = (10, 10)
 Vectors = tuple[npt.NDArray[np.int32], NoisyVectors]
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield a row for each federation that is grouped, and for each number of owners that are placed."""
     folder = os.environ.get("FEDGROUP_DATA")
     scenes = open_scenes(None if folder is None or quick else Path(folder), QUICK if quick else FULL)
@@ -68,7 +68,7 @@ def _vectors(scene: Scene, owners: int) -> Vectors:
     return exact, release_vectors(exact, grid=grid, epsilon=EPSILON, protection=Protection(), noise=SeededNoise(1))
 
 
-def _hybrid(scene: Scene, owners: int) -> Row:
+def _hybrid(scene: Scene, owners: int) -> BenchRow:
     exact, noisy = _vectors(scene, owners)
     doubts, host = classify(noisy, threshold=THRESHOLD), ComparingOwners(exact, threshold=THRESHOLD)
     decide = _comparing(host)
@@ -86,7 +86,7 @@ def _hybrid(scene: Scene, owners: int) -> Row:
     return _row(f"hybrid, {scene.name}, {len(exact):,} owners", taken, found.needed * _alone(decide), more)
 
 
-def _all_pairs(scene: Scene, owners: int) -> Row:
+def _all_pairs(scene: Scene, owners: int) -> BenchRow:
     """Return what the whole graph of the paper's FG-Ex takes: every pair in doubt, fixed limits of plain cosines."""
     exact, noisy = _vectors(scene, owners)
     doubts: Borderline = raw_borderline(noisy, lower=0.4, upper=0.6)
@@ -113,9 +113,11 @@ def _rates(comparisons: int, waves: int, taken: tuple[float, float]) -> dict[str
     }
 
 
-def _row(case: str, taken: tuple[float, float], reference_s: float, more: dict[str, Any]) -> Row:
+def _row(case: str, taken: tuple[float, float], reference_s: float, more: dict[str, Any]) -> BenchRow:
     reference = "the needed comparisons, one after the other"
-    return Row(case=case, ours_s=taken[0], peak_mb=peak_mb(), reference=reference, reference_s=reference_s, more=more)
+    return BenchRow(
+        case=case, ours_s=taken[0], peak_mb=peak_mb(), reference=reference, reference_s=reference_s, more=more
+    )
 
 
 def _alone(decide: Decide) -> float:
@@ -130,14 +132,14 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, tuple[float, float]]:
     return found, (time.perf_counter() - wall, time.process_time() - processor)
 
 
-def _likely(owners: int) -> Row:
+def _likely(owners: int) -> BenchRow:
     vectors = _city_vectors(owners)
     place = partial(likely_cells, false_cells=0.1, threshold=THRESHOLD, misplaced=0.02)
     place(NoisyVectors(vectors.values[:100], vectors.grid, vectors.scale, vectors.epsilon))
     found, taken = _timed(lambda: place(vectors))
     placed = int((found.cell >= 0).sum())
     one_by_one = _one_by_one(vectors, _REFERENCE_OWNERS)
-    return Row(
+    return BenchRow(
         case=f"likely, {owners:,} owners of {vectors.grid.cells} cells",
         ours_s=taken[0],
         peak_mb=peak_mb(),

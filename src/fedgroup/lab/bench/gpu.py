@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fedgroup.errors import FedgroupError
-from fedgroup.lab.bench.measuring import Row, median_seconds, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, median_seconds, peak_mb
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.grouping.greedy import greedy_labels, has_numba
 
@@ -43,7 +43,7 @@ def missing() -> str | None:
     return "Triton is not installed" if find_spec("triton") is None else None
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield a row for the graph of all pairs and one for the greedy groups of that graph."""
     repeats = 1 if quick else 5
     counts = households(20_000 if quick else 1_000_000)
@@ -95,11 +95,11 @@ def _same(one: SimilarityGraph, other: SimilarityGraph) -> bool:
     return np.array_equal(one.offsets, other.offsets) and np.array_equal(one.neighbours, other.neighbours)
 
 
-def _graph_row(counts: torch.Tensor, fused: _Timed, plain: _Timed, repeats: int) -> Row:
+def _graph_row(counts: torch.Tensor, fused: _Timed, plain: _Timed, repeats: int) -> BenchRow:
     import torch
 
     from_host = _timed(counts.cpu().numpy().astype(np.int64), fused=True, repeats=repeats)
-    return Row(
+    return BenchRow(
         case=f"all pairs, {len(counts):,} owners, {CELLS} cells, threshold {THRESHOLD}",
         ours_s=fused.seconds,
         peak_mb=peak_mb(),
@@ -116,11 +116,11 @@ def _graph_row(counts: torch.Tensor, fused: _Timed, plain: _Timed, repeats: int)
     )
 
 
-def _grouping_row(graph: SimilarityGraph, repeats: int) -> Row:
+def _grouping_row(graph: SimilarityGraph, repeats: int) -> BenchRow:
     labels, compiled = greedy_labels(graph), has_numba()
     seconds = median_seconds(lambda: greedy_labels(graph), repeats=repeats)
     by_lists = median_seconds(lambda: greedy_labels(graph, compiled=False), repeats=1) if compiled else None
-    return Row(
+    return BenchRow(
         case=f"greedy groups of that graph, {'compiled' if compiled else 'without numba'}",
         ours_s=seconds,
         peak_mb=peak_mb(),

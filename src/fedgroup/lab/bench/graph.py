@@ -9,7 +9,7 @@ import numpy as np
 
 from fedgroup.data.synthetic import synthesize
 from fedgroup.epsilon import Epsilon
-from fedgroup.lab.bench.measuring import Row, median_seconds, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, median_seconds, peak_mb
 from fedgroup.messages import NoisyVectors
 from fedgroup.owner.counting import count_vectors
 from fedgroup.privacy.noise import SeededNoise
@@ -22,7 +22,7 @@ THRESHOLD = 0.5
 FALSE_CELLS = 0.1
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield a row for the sparse vectors of `thresholded` and one for the dense ones of `raw`."""
     owners = 1_000 if quick else 20_000
     vectors = noisy_vectors(owners)
@@ -49,7 +49,7 @@ def noisy_vectors(owners: int) -> NoisyVectors:
     )
 
 
-def _row(vectors: NoisyVectors, estimate: str, rows: Any, *, repeats: int) -> Row:
+def _row(vectors: NoisyVectors, estimate: str, rows: Any, *, repeats: int) -> BenchRow:
     from sklearn.neighbors import radius_neighbors_graph
 
     def ours() -> int:
@@ -62,7 +62,7 @@ def _row(vectors: NoisyVectors, estimate: str, rows: Any, *, repeats: int) -> Ro
     )
     seconds = median_seconds(ours, repeats=repeats)
     pairs = vectors.owners * (vectors.owners - 1) // 2
-    return Row(
+    return BenchRow(
         case=f"{estimate}, {vectors.owners:,} owners, {vectors.grid.cells} cells",
         ours_s=seconds,
         peak_mb=peak_mb(),

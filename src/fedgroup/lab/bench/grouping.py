@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedgroup.lab.bench.measuring import Row, median_seconds, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, median_seconds, peak_mb
 from fedgroup.lab.bench.secure_sum import bench_stream
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.grouping.greedy import greedy_labels
@@ -15,7 +15,7 @@ from fedgroup.provider.grouping.greedy import greedy_labels
 DENSITY = 0.05
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield a row against networkx, and one for a large graph, which networkx could not hold."""
     yield _against_networkx(random_graph(200 if quick else 2_000, DENSITY), repeats=1 if quick else 9)
     owners, edges = (2_000, 20_000) if quick else (100_000, 10_000_000)
@@ -23,7 +23,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
     greedy_labels(graph)
     seconds = median_seconds(lambda: greedy_labels(graph), repeats=1 if quick else 5)
     more = {"owners": owners, "edges": graph.edges, "edges_per_s": graph.edges / seconds}
-    yield Row(case="greedy, a large graph", ours_s=seconds, peak_mb=peak_mb(), more=more)
+    yield BenchRow(case="greedy, a large graph", ours_s=seconds, peak_mb=peak_mb(), more=more)
 
 
 def random_graph(owners: int, density: float) -> SimilarityGraph:
@@ -35,7 +35,7 @@ def random_graph(owners: int, density: float) -> SimilarityGraph:
     return SimilarityGraph.from_edges(owners, keys // owners, keys % owners)
 
 
-def _against_networkx(graph: SimilarityGraph, *, repeats: int) -> Row:
+def _against_networkx(graph: SimilarityGraph, *, repeats: int) -> BenchRow:
     import networkx
 
     plain = _as_networkx(graph)
@@ -49,7 +49,7 @@ def _against_networkx(graph: SimilarityGraph, *, repeats: int) -> Row:
     labels = greedy_labels(graph)
     if [colours[owner] for owner in range(graph.owners)] != labels.tolist():
         raise RuntimeError("the groups differ from networkx's colours")
-    return Row(
+    return BenchRow(
         case=f"greedy, {graph.owners:,} owners, density {DENSITY}",
         ours_s=median_seconds(lambda: greedy_labels(graph), repeats=repeats),
         peak_mb=peak_mb(),

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from fedgroup.data.synthetic import synthesize
 from fedgroup.federation import Federation
-from fedgroup.lab.bench.measuring import Row, median_seconds, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, median_seconds, peak_mb
 from fedgroup.lab.bench.processes import Alone
 from fedgroup.space import Circle
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield two rows per size; the reference is ten times what a tenth of the owners took."""
     sizes = (200, 2_000) if quick else (10_000, 100_000, 1_000_000)
     before: tuple[float, float] | None = None
@@ -22,7 +22,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
         for at, (name, seconds) in enumerate((("a question by dp", query), ("topcell grouping", grouping))):
             linear = None if before is None else 10 * before[at]
             told = None if before is None else "ten times the time of a tenth of the owners"
-            yield Row(f"{name}, {owners:,} owners", seconds, peak, told, linear, {"owners": owners})
+            yield BenchRow(f"{name}, {owners:,} owners", seconds, peak, told, linear, {"owners": owners})
         before = (query, grouping)
 
 

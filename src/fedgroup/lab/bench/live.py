@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from fedgroup.lab.bench.measuring import Row, median_seconds, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, median_seconds, peak_mb
 
 if TYPE_CHECKING:
     from fedgroup.lab.bench.live_load import Loaded
@@ -39,7 +39,7 @@ def missing() -> str | None:
     return None if find_spec("msgspec") else "msgspec not installed; install fedgroup with the extra [live]"
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield a row per broker, number of owners and method."""
     from fedgroup.lab.bench.live_sides import measure_federation
     from fedgroup.lab.bench.mosquitto_server import program
@@ -63,12 +63,12 @@ def measure(*, quick: bool) -> Iterator[Row]:
             yield _load(brokers[-1], quick=quick, hosted=True)
 
 
-def _maps(*, quick: bool) -> Iterator[Row]:
+def _maps(*, quick: bool) -> Iterator[BenchRow]:
     from fedgroup.lab.bench.live_sides import measure_maps
 
     for owners, side in [(6, 8)] if quick else [(200, 64), (1_000, 64)]:
         for timed in measure_maps(owners, side=side, repeats=1 if quick or owners > 200 else 5):
-            yield Row(
+            yield BenchRow(
                 f"map of {timed.cells:,} cells by {timed.method}, {owners:,} owners, mosquitto broker",
                 timed.ours_s,
                 timed.peak_mb,
@@ -78,11 +78,11 @@ def _maps(*, quick: bool) -> Iterator[Row]:
             )
 
 
-def _grouping(*, owners: int) -> Row:
+def _grouping(*, owners: int) -> BenchRow:
     from fedgroup.lab.bench.live_grouping import measure_grouping
 
     timed = measure_grouping(owners)
-    return Row(
+    return BenchRow(
         f"hybrid grouping, {owners:,} owners, mosquitto broker",
         timed.ours_s,
         timed.peak_mb,
@@ -92,7 +92,7 @@ def _grouping(*, owners: int) -> Row:
     )
 
 
-def _load(broker: str, *, quick: bool, hosted: bool = False) -> Row:
+def _load(broker: str, *, quick: bool, hosted: bool = False) -> BenchRow:
     from fedgroup.lab.bench.live_load import measure_load
 
     owners, users, seconds = (6, 3, 1) if quick else (200, 20, 60)
@@ -101,7 +101,7 @@ def _load(broker: str, *, quick: bool, hosted: bool = False) -> Row:
     return _load_row(loaded, owners, users, seconds, how)
 
 
-def _load_row(loaded: Loaded, owners: int, users: int, seconds: int, how: str) -> Row:
+def _load_row(loaded: Loaded, owners: int, users: int, seconds: int, how: str) -> BenchRow:
     questions, echoes = loaded.questions, loaded.echoes
     more = {
         "questions_a_second": questions.a_second,
@@ -113,7 +113,7 @@ def _load_row(loaded: Loaded, owners: int, users: int, seconds: int, how: str) -
         "echo_p99_s": echoes.quantile_s(0.99),
         "owners": owners,
     }
-    return Row(
+    return BenchRow(
         f"{users} users x {owners:,} owners, {seconds} s, {how}",
         questions.quantile_s(0.5),
         loaded.peak_mb,
@@ -123,7 +123,7 @@ def _load_row(loaded: Loaded, owners: int, users: int, seconds: int, how: str) -
     )
 
 
-def _sealing(*, repeats: int) -> Row:
+def _sealing(*, repeats: int) -> BenchRow:
     """Time 1,000 answers sealed by their owners and opened by the provider, against the least that proves a sender."""
     import hmac
 
@@ -146,19 +146,19 @@ def _sealing(*, repeats: int) -> Row:
 
     ours_s, reference_s = median_seconds(sealed, repeats=repeats), median_seconds(tagged, repeats=repeats)
     more = {"microseconds_each": ours_s / _ANSWERS * 1e6}
-    return Row(
+    return BenchRow(
         f"{_ANSWERS:,} answers sealed and opened", ours_s, peak_mb(), "HMAC-SHA256 at both ends", reference_s, more
     )
 
 
-def _row(timed: Timed, owners: int, broker: str) -> Row:
+def _row(timed: Timed, owners: int, broker: str) -> BenchRow:
     usual = timed.aiomqtt_echo_s
     by = "over our own connections" if usual is None else "by aiomqtt"
     echo = f"a bare MQTT echo of as many messages {by}" + (f", {timed.trips} times" if timed.trips > 1 else "")
     name = "masked cohorts" if timed.method == "cohorts" else timed.method
     echoes = {"own_echo_s": timed.echo_s, "kept_echo_s": timed.kept_echo_s}
     more = {**echoes, "owners": owners, "messages": 2 * timed.trips * owners}
-    return Row(
+    return BenchRow(
         f"{name}, {owners:,} owners, {broker} broker",
         timed.ours_s,
         timed.peak_mb,

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedgroup.errors import InvalidInput, TooFewHeard
 from fedgroup.lab.bench.live import missing
-from fedgroup.lab.bench.measuring import Row, cpu_s, moved_bytes, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, cpu_s, moved_bytes, peak_mb
 
 if TYPE_CHECKING:
     from fedgroup.lab.bench.echoing import EchoingProvider
@@ -70,7 +70,7 @@ class _Processes:
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedAmongMany:
     """What one method took among many owners; `used` is for one owner in one question."""
 
     method: str
@@ -85,7 +85,7 @@ class Timed:
     alone_s: tuple[float, ...]
 
 
-def measure(*, quick: bool, owners: int = OWNERS) -> Iterator[Row]:
+def measure(*, quick: bool, owners: int = OWNERS) -> Iterator[BenchRow]:
     """Yield a row per method."""
     if not 2 <= owners <= _MOST:
         raise InvalidInput(f"the bench live-many has 2 to {_MOST:,} owners, got {owners}")
@@ -98,7 +98,7 @@ def measure(*, quick: bool, owners: int = OWNERS) -> Iterator[Row]:
         yield _row(each, count, owners_mb, broker)
 
 
-def _row(timed: Timed, owners: int, owners_mb: float, broker: str) -> Row:
+def _row(timed: TimedAmongMany, owners: int, owners_mb: float, broker: str) -> BenchRow:
     trips = "" if timed.method == "dp" else ", three times"
     name = "masked cohorts" if timed.method == "cohorts" else timed.method
     more = {
@@ -113,7 +113,7 @@ def _row(timed: Timed, owners: int, owners_mb: float, broker: str) -> Row:
         "reply_s": " ".join(f"{each:.3f}" for each in timed.reply_s),
         "alone_s": " ".join(f"{each:.4f}" for each in timed.alone_s),
     }
-    return Row(
+    return BenchRow(
         f"{name}, {owners:,} hosted owners, {broker} broker",
         timed.ours_s,
         timed.provider_mb,
@@ -123,7 +123,7 @@ def _row(timed: Timed, owners: int, owners_mb: float, broker: str) -> Row:
     )
 
 
-def _measured(owners: int, *, repeats: int) -> tuple[list[Timed], float, str]:
+def _measured(owners: int, *, repeats: int) -> tuple[list[TimedAmongMany], float, str]:
     from fedgroup.lab.bench.live_sides import listening_of
     from fedgroup.lab.bench.mosquitto_server import free_port, mosquitto_server, program
     from fedgroup.lab.bench.processes import Alone
@@ -147,7 +147,7 @@ def _measured(owners: int, *, repeats: int) -> tuple[list[Timed], float, str]:
         processes = _Processes(tuple(each.pid for each in running), broker)
         asking = Alone(ask_many, trial, port, processes, owners, repeats, began)
         stack.callback(asking.stop)
-        timed: list[Timed] = asking.result()
+        timed: list[TimedAmongMany] = asking.result()
         return timed, sum(each.peak_mb() for each in running), "embedded" if broker is None else "mosquitto"
 
 
@@ -171,7 +171,7 @@ async def _run_hosted(files: Sequence[Path], port: int) -> None:
 
 def ask_many(
     trial: TrialCity, port: int, processes: _Processes, owners: int, repeats: int, began: float
-) -> list[Timed]:
+) -> list[TimedAmongMany]:
     """Be the provider: ask by every method, echo in between, and return what both took."""
     from fedgroup.lab.bench.live_sides import be_quiet, config_of
 
@@ -182,7 +182,7 @@ def ask_many(
 
 async def _ask_many(
     config: ProviderConfig, processes: _Processes, owners: int, repeats: int, began: float
-) -> list[Timed]:
+) -> list[TimedAmongMany]:
     from fedgroup.lab.bench.echoing import EchoingProvider
     from fedgroup.live.running import running_provider
 
@@ -208,7 +208,7 @@ class _Asking:
     processes: _Processes
     joined_s: float
 
-    async def timed(self, method: str, repeats: int) -> Timed:
+    async def timed(self, method: str, repeats: int) -> TimedAmongMany:
         """Return what questions by one method take, and echoes in between."""
         from fedgroup.lab.bench.live_sides import MESSAGE_BYTES, TRIPS
 
@@ -231,7 +231,7 @@ class _Asking:
                 await self.link.echo(names, size=MESSAGE_BYTES)
             echoes.append(time.perf_counter() - began)
         mean = {party: statistics.fmean(each[party] for each in used) for party in used[0]}
-        return Timed(
+        return TimedAmongMany(
             method,
             statistics.median(ours),
             statistics.median(echoes),

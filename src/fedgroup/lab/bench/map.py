@@ -16,7 +16,7 @@ from typing import Any
 from fedgroup.data.synthetic import synthesize
 from fedgroup.epsilon import Epsilon
 from fedgroup.federation import Federation
-from fedgroup.lab.bench.measuring import Row, median_seconds, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, median_seconds, peak_mb
 from fedgroup.lab.bench.processes import Alone
 from fedgroup.owner.counting import total_units
 from fedgroup.owner.records import Records
@@ -31,14 +31,14 @@ EPSILON = 1.0
 MOST_PUBLISHED = 400_000
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield rows of the exact part and of whole maps."""
     side = QUICK_SIDE if quick else SIDE
     yield from Alone(measure_city, 200 if quick else 1_000_000, side, 1 if quick else 7).result()
     yield from Alone(measure_masked, 50 if quick else 1_000, side, 1 if quick else 3).result()
 
 
-def measure_city(owners: int, side: int, repeats: int) -> list[Row]:
+def measure_city(owners: int, side: int, repeats: int) -> list[BenchRow]:
     """Return the rows of a city of so many owners with 20 records each, and of so many cells a side."""
     records = synthesize(owners, seed=1)
     with tempfile.TemporaryDirectory() as folder:
@@ -48,7 +48,7 @@ def measure_city(owners: int, side: int, repeats: int) -> list[Row]:
         reference_s = _duckdb_seconds(records, grid, repeats=repeats)
         query = RangeQuery("count", grid, Epsilon.of(EPSILON))
         exact_s = median_seconds(lambda: total_units(records, query, federation.public_map), repeats=repeats)
-        rows = [Row(f"exact part, {owners:,} owners", exact_s, peak_mb(), reference, reference_s)]
+        rows = [BenchRow(f"exact part, {owners:,} owners", exact_s, peak_mb(), reference, reference_s)]
         for method, how in {"cohorts of 50": {"method": "cohorts"}, "mpc": {"method": "mpc"}}.items():
             rows.append(_row(f"{method}, {owners:,} owners", federation, how, side, (reference, reference_s), repeats))
         return [*rows, *_published_rows(federation, records, owners, reference, reference_s, repeats)]
@@ -56,23 +56,23 @@ def measure_city(owners: int, side: int, repeats: int) -> list[Row]:
 
 def _published_rows(
     federation: Federation, records: Records, owners: int, reference: str, reference_s: float, repeats: int
-) -> list[Row]:
+) -> list[BenchRow]:
     """Return the rows of a published map, and of an answer that is read from it."""
     said: dict[str, Any] = {"epsilon": EPSILON, "method": "mpc", "records": 20 * owners, "most_cells": MOST_PUBLISHED}
     made = federation.publish(**said)
     publish_s = median_seconds(lambda: federation.publish(**said, fresh=True), repeats=1 if repeats == 1 else 2)
     counts = {"noises": made.noises, "cells": made.bins, "masks": "left out"}
-    whole = Row(f"published, {owners:,} owners, both rounds", publish_s, peak_mb(), reference, reference_s, counts)
+    whole = BenchRow(f"published, {owners:,} owners, both rounds", publish_s, peak_mb(), reference, reference_s, counts)
     west, south, east, north = federation.public_map.domain.sides
     circle = Circle((west + east) / 2, (south + north) / 2, 1_000)
     made.count(circle)
     free_s = median_seconds(lambda: made.count(circle), repeats=max(repeats, 3))
     exact_s = _duckdb_circle_seconds(records, circle, repeats=repeats)
     beside = "DuckDB, exact and non-private, the same circle, 2 threads"
-    return [whole, Row(f"free answer, {owners:,} owners, 1 km", free_s, peak_mb(), beside, exact_s)]
+    return [whole, BenchRow(f"free answer, {owners:,} owners, 1 km", free_s, peak_mb(), beside, exact_s)]
 
 
-def measure_masked(owners: int, side: int, repeats: int) -> list[Row]:
+def measure_masked(owners: int, side: int, repeats: int) -> list[BenchRow]:
     """Return the row of a masked map whose masks are all made."""
     with tempfile.TemporaryDirectory() as folder:
         records, ledger = synthesize(owners, seed=1), Path(folder) / "ledger.db"
@@ -84,11 +84,11 @@ def measure_masked(owners: int, side: int, repeats: int) -> list[Row]:
 
 def _row(
     case: str, federation: Federation, how: dict[str, Any], side: int, reference: tuple[str, float], repeats: int
-) -> Row:
+) -> BenchRow:
     ask = _asker(federation, how, side)
     made = ask()
     terms = MaskSettings().terms(made.owners if how["method"] == "mpc" else COHORT_SIZE)
-    return Row(
+    return BenchRow(
         case=f"{case}, {side}x{side} cells",
         ours_s=median_seconds(ask, repeats=repeats),
         peak_mb=peak_mb(),

@@ -20,7 +20,7 @@ _PACKAGES = ("numpy", "numba", "cryptography", "pynacl", "torch", "triton")
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchRow:
     """One case: our seconds, the reference's in the same run, and what else was counted."""
 
     case: str
@@ -42,14 +42,14 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class BenchReport:
     """What one bench measured, and where."""
 
     name: str
     quick: bool
     cores: int
     versions: Mapping[str, str]
-    rows: tuple[Row, ...]
+    rows: tuple[BenchRow, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain values."""

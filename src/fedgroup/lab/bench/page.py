@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from fedgroup.lab.bench.measuring import Row
+from fedgroup.lab.bench.measuring import BenchRow
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -82,7 +82,7 @@ def missing() -> str | None:
     return None if browser_program() else "there is no browser; 'make services' installs one"
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield how long questions take while pages are open, and how long a page takes to be ready."""
     from playwright.sync_api import sync_playwright
 
@@ -105,16 +105,16 @@ def measure(*, quick: bool) -> Iterator[Row]:
             time.sleep(_REST_S)
             after = _seconds(url, token, questions)
             alone, told = median([*before, *after]), {"pages": pages}
-            yield Row(
+            yield BenchRow(
                 f"a question, {pages} {kind.several} open", median(during), 0.0, "the same, none open", alone, told
             )
-            yield Row(f"{kind.one}, until it is ready", median(ready), 0.0, None, None, {"slowest_s": max(ready)})
+            yield BenchRow(f"{kind.one}, until it is ready", median(ready), 0.0, None, None, {"slowest_s": max(ready)})
             if free:
-                yield Row(
+                yield BenchRow(
                     "a free answer, from click to screen", median(free), 0.0, None, None, {"slowest_s": max(free)}
                 )
             if shown:
-                yield Row(
+                yield BenchRow(
                     "an answer on a map, until it is seen", median(shown), 0.0, None, None, {"slowest_s": max(shown)}
                 )
             before = after

@@ -14,7 +14,7 @@ from typing import Any
 from fedgroup.data.plans import Plan
 from fedgroup.data.synthetic import synthesize
 from fedgroup.federation import Federation
-from fedgroup.lab.bench.measuring import Row, median_seconds, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, median_seconds, peak_mb
 from fedgroup.lab.bench.processes import Alone
 from fedgroup.owner.records import Records
 from fedgroup.space import Circle
@@ -23,12 +23,12 @@ RADIUS_M = 500.0
 EPSILON = 0.3
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield a row per method, and one for a batch of questions."""
     yield from Alone(measure_city, 2_000 if quick else 1_000_000, quick).result()
 
 
-def measure_city(owners: int, quick: bool) -> list[Row]:
+def measure_city(owners: int, quick: bool) -> list[BenchRow]:
     """Return the rows of a city of so many owners."""
     records = synthesize(owners, seed=1)
     places = _places()
@@ -48,12 +48,12 @@ def measure_city(owners: int, quick: bool) -> list[Row]:
 
 def _row(
     name: str, federation: Federation, places: Iterator[Circle], how: dict[str, Any], reference: float, quick: bool
-) -> Row:
+) -> BenchRow:
     ask = _asker(federation, places, how)
     for _ in range(4):
         ask()
     answer = ask()
-    return Row(
+    return BenchRow(
         case=f"{name}, {answer.owners:,} owners",
         ours_s=median_seconds(ask, repeats=1 if quick else 15),
         peak_mb=peak_mb(),
@@ -67,13 +67,15 @@ def _asker(federation: Federation, places: Iterator[Circle], how: dict[str, Any]
     return lambda: federation.count(next(places), epsilon=EPSILON, **how)
 
 
-def _batch_row(federation: Federation, places: Iterator[Circle], plan: Plan, one_by_one: float, quick: bool) -> Row:
+def _batch_row(
+    federation: Federation, places: Iterator[Circle], plan: Plan, one_by_one: float, quick: bool
+) -> BenchRow:
     size = 10 if quick else 1_000
 
     def ask() -> None:
         federation.count_many(list(itertools.islice(places, size)), epsilon=EPSILON, plan=plan)
 
-    return Row(
+    return BenchRow(
         case=f"fedgroup, {size:,} questions in a batch, each",
         ours_s=median_seconds(ask, repeats=1 if quick else 3) / size,
         peak_mb=peak_mb(),

@@ -8,16 +8,22 @@ Wall times suffer from whatever else the machine does; processor times (`..._us`
 from __future__ import annotations
 
 import hashlib
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedgroup.lab.bench.measuring import Row
-from fedgroup.lab.bench.spu_reference import SpuComparison, spu_comparison, spu_python
-from fedgroup.lab.bench.two_owners import BATCH, BenchSide, Stretch, compare_in_two_processes
+from fedgroup.lab.bench.measuring import BenchRow
+from fedgroup.lab.bench.two_owners import BATCH, BenchSide, Lap, compare_in_two_processes
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.secure.comparison import Comparison, Counts
 from fedgroup.secure.similarity import opened
@@ -26,9 +32,19 @@ THRESHOLD = 0.8
 CASES = ((100, 4), (100, 8), (400, 4), (25, 8))
 _POISSON = np.array([141, 225, 250, 255], dtype=np.uint8)
 """Where a byte's value passes to the next count, for about a Poisson law of mean 0.6."""
+_PROGRAM = Path(__file__).with_name("spu_cosine.py")
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+@dataclass(frozen=True)
+class SpuComparison:
+    """The bits that SPU found, and what it took; the processor time is of both parties together."""
+
+    bits: npt.NDArray[np.bool_]
+    wall_s: float
+    processor_s: float
+
+
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield a row for each number of cells and bits a count, and one for a fresh session."""
     spu = spu_python()
     for cells, width in CASES:
@@ -44,7 +60,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
 
 def _pairs_row(
     comparison: Comparison, sides: tuple[BenchSide, BenchSide], pairs: int, spu: tuple[SpuComparison, int] | None
-) -> Row:
+) -> BenchRow:
     first, second = (side.pairs for side in sides)
     wall_s = max(first.wall_s, second.wall_s)
     fresh_s = _wall(*(side.sessions for side in sides)) + _wall(*(side.comparisons for side in sides))
@@ -64,7 +80,7 @@ def _pairs_row(
         reference, reference_s = f"SecretFlow SPU, Cheetah, {many} pairs at once", found.wall_s / many
         more["reference_both_us"] = found.processor_s / many * 1e6
         more["processor_ratio"] = more["reference_both_us"] / (more["first_us"] + more["second_us"])
-    return Row(
+    return BenchRow(
         case=f"{comparison.cells} cells of {comparison.width} bits, a pair",
         ours_s=wall_s / pairs,
         peak_mb=max(side.peak_mb for side in sides),
@@ -74,14 +90,14 @@ def _pairs_row(
     )
 
 
-def _session_row(sides: tuple[BenchSide, BenchSide], spu: tuple[SpuComparison, int] | None) -> Row:
+def _session_row(sides: tuple[BenchSide, BenchSide], spu: tuple[SpuComparison, int] | None) -> BenchRow:
     first, second = (side.sessions for side in sides)
     more = {
         "first_us": _processor(first) * 1e6,
         "second_us": _processor(second) * 1e6,
         "bytes": first[0].bytes_sent + second[0].bytes_sent,
     }
-    return Row(
+    return BenchRow(
         case="a fresh session, before its first pair",
         ours_s=_wall(first, second),
         peak_mb=max(side.peak_mb for side in sides),
@@ -98,12 +114,45 @@ def _by_spu(
     return spu_comparison(python, comparison, first, second, repeats=1 if quick else 3), len(first)
 
 
-def _wall(first: list[Stretch], second: list[Stretch]) -> float:
+def spu_python() -> str | None:
+    """Return a Python that has SPU, this one or the one that FEDGROUP_SPU_PYTHON names, or none."""
+    return os.environ.get("FEDGROUP_SPU_PYTHON") or (sys.executable if _is_installed("spu") else None)
+
+
+def _is_installed(package: str) -> bool:
+    # Any folder named spu could be imported; only the installed package is SPU.
+    return any(metadata.distributions(name=package))
+
+
+def spu_comparison(
+    python: str, comparison: Comparison, first: Counts, second: Counts, *, repeats: int = 1
+) -> SpuComparison:
+    """Return what SPU makes of the same counts."""
+    with tempfile.TemporaryDirectory() as folder:
+        given, found = Path(folder, "given.npz"), Path(folder, "found.npz")
+        np.savez(
+            given,
+            first=first,
+            second=second,
+            threshold=np.array(comparison.threshold),
+            fraction_bits=np.array(comparison.fraction_bits),
+            repeats=np.array(repeats),
+        )
+        program = [python, "-I", str(_PROGRAM), str(given), str(found)]
+        ran = subprocess.run(program, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
+        if ran.returncode:
+            raise RuntimeError(f"SPU failed:\n{ran.stderr}")
+        with np.load(found) as result:
+            wall, processor = (statistics.median(result[name].tolist()) for name in ("wall_s", "processor_s"))
+            return SpuComparison(result["bits"].astype(np.bool_), wall, processor)
+
+
+def _wall(first: list[Lap], second: list[Lap]) -> float:
     return statistics.median(max(one.wall_s, other.wall_s) for one, other in zip(first, second, strict=True))
 
 
-def _processor(stretches: list[Stretch]) -> float:
-    return statistics.median(one.processor_s for one in stretches)
+def _processor(laps: list[Lap]) -> float:
+    return statistics.median(one.processor_s for one in laps)
 
 
 def sample_counts(pairs: int, comparison: Comparison) -> tuple[Counts, Counts]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fedgroup.lab.bench.garbled_sum import sequential_sum
-from fedgroup.lab.bench.measuring import Row, median_seconds, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, median_seconds, peak_mb
 from fedgroup.lab.bench.processes import Alone
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.privacy.noise import SecureNoise
@@ -41,13 +41,13 @@ class Sequential:
     bytes_per_owner: float
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield a row for a group in which all pairs share masks, and for a large one on a regular graph."""
     reference = Alone(measure_sequential, REFERENCE_OWNERS, 1 if quick else 5).result()
     for owners, bad_share in ((200, 1.0), (20_000, 0.2)) if quick else ((1_000, 1.0), (1_000_000, 0.2)):
         seconds, peak, more = Alone(measure_masked, owners, bad_share, 1 if quick else 5).result()
         graph = "all pairs" if bad_share == 1 else "regular graph"
-        yield Row(
+        yield BenchRow(
             case=f"{owners:,} owners, {graph}",
             ours_s=seconds,
             peak_mb=peak,

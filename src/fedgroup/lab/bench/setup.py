@@ -11,18 +11,18 @@ from typing import Any
 from fedgroup.data.files import read
 from fedgroup.data.synthetic import write_synthetic
 from fedgroup.federation import Federation
-from fedgroup.lab.bench.measuring import Row, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, peak_mb
 from fedgroup.lab.bench.processes import Alone
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield a row for `topcell` over all owners, and one for the `thresholded` graph of a tenth of them."""
     owners = 2_000 if quick else 1_000_000
     yield Alone(measure_grouping, owners, {"graph": "topcell"}).result()
     yield Alone(measure_grouping, owners // 10, {"graph": "noisy", "estimate": "thresholded"}).result()
 
 
-def measure_grouping(owners: int, settings: dict[str, Any]) -> Row:
+def measure_grouping(owners: int, settings: dict[str, Any]) -> BenchRow:
     """Return how long grouping takes, against reading the owners' Parquet file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "city.parquet"
@@ -33,7 +33,7 @@ def measure_grouping(owners: int, settings: dict[str, Any]) -> Row:
     _warm_up(settings)
     began = time.perf_counter()
     plan = Federation(records).group(epsilon=0.3, **settings)
-    return Row(
+    return BenchRow(
         case=f"{settings.get('estimate', settings['graph'])}, {owners:,} owners x 20 records, 100 cells",
         ours_s=time.perf_counter() - began,
         peak_mb=peak_mb(),

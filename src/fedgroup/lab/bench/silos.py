@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.lab.bench.measuring import Row, median_seconds, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, median_seconds, peak_mb
 from fedgroup.lab.bench.postgres_server import missing as missing_server
 from fedgroup.lab.bench.postgres_server import postgres_server
 from fedgroup.questions.query import RangeQuery
@@ -45,7 +45,7 @@ def missing() -> str | None:
     return missing_server()
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield a row for a column of points, one for columns of numbers, and one for the table's snapshot."""
     import psycopg
 
@@ -62,13 +62,13 @@ def measure(*, quick: bool) -> Iterator[Row]:
         yield _snapshot_row(connection, {"kind": "postgres", "url": server.url, "table": "trips", **columns}, repeats)
 
 
-def _row(case: str, settings: Mapping[str, Any], *, repeats: int, bare: float, reference: float) -> Row:
+def _row(case: str, settings: Mapping[str, Any], *, repeats: int, bare: float, reference: float) -> BenchRow:
     silo = open_silo(settings, CITY)
     ask = _asker(lambda circle: silo.totals(RangeQuery("count", circle, Epsilon.of(1))))
     counted = ask()["count"]
     ours = median_seconds(ask, repeats=repeats)
     silo.close()
-    return Row(
+    return BenchRow(
         case=case,
         ours_s=ours,
         peak_mb=peak_mb(),
@@ -78,7 +78,7 @@ def _row(case: str, settings: Mapping[str, Any], *, repeats: int, bare: float, r
     )
 
 
-def _snapshot_row(connection: Any, settings: Mapping[str, Any], repeats: int) -> Row:
+def _snapshot_row(connection: Any, settings: Mapping[str, Any], repeats: int) -> BenchRow:
     """Return what a snapshot costs after a change somewhere in the database, against one after none."""
     silo = open_silo(settings, CITY)
     connection.execute("CREATE TABLE elsewhere (n int)")
@@ -91,7 +91,7 @@ def _snapshot_row(connection: Any, settings: Mapping[str, Any], repeats: int) ->
     unchanged = median_seconds(silo.snapshot, repeats=repeats)
     ours = median_seconds(changed, repeats=min(repeats, 5))
     silo.close()
-    return Row(
+    return BenchRow(
         case="snapshot after a change elsewhere",
         ours_s=ours,
         peak_mb=peak_mb(),

@@ -23,7 +23,7 @@ AHEAD = 4
 
 
 @dataclass
-class Stretch:
+class Lap:
     """What one side took between two meetings of the sides."""
 
     wall_s: float = 0.0
@@ -37,9 +37,9 @@ class BenchSide:
 
     peak_mb: float
     shares: Bits
-    pairs: Stretch
-    sessions: list[Stretch] = field(default_factory=list)
-    comparisons: list[Stretch] = field(default_factory=list)
+    pairs: Lap
+    sessions: list[Lap] = field(default_factory=list)
+    comparisons: list[Lap] = field(default_factory=list)
 
 
 def compare_in_two_processes(
@@ -76,22 +76,22 @@ class _Endpoint:
         alone = [self._one_session(counts[:1]) for _ in range(sessions)]
         owner = self._set_up()
         warm = self._compare(owner, counts[:BATCH])
-        with self._stretch() as pairs:
+        with self._lap() as pairs:
             self._compare(owner, counts)
         shares = np.concatenate([owner.shares[batch] for batch in sorted(owner.shares)])[warm:]
         return BenchSide(peak_mb(), shares, pairs, [a for a, _ in alone], [b for _, b in alone])
 
-    def _one_session(self, counts: Counts) -> tuple[Stretch, Stretch]:
-        with self._stretch() as session:
+    def _one_session(self, counts: Counts) -> tuple[Lap, Lap]:
+        with self._lap() as session:
             owner = self._set_up()
-        with self._stretch() as comparison:
+        with self._lap() as comparison:
             self._compare(owner, counts)
         return session, comparison
 
     @contextmanager
-    def _stretch(self) -> Iterator[Stretch]:
+    def _lap(self) -> Iterator[Lap]:
         """Fill in what is taken from one meeting of the sides to the next."""
-        taken = Stretch()
+        taken = Lap()
         self._channel.meet()
         sent, processor, wall = self._channel.bytes_sent, time.process_time(), time.perf_counter()
         yield taken

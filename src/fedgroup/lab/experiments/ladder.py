@@ -40,7 +40,7 @@ _DAY_S = 86_400
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class DailyScene:
     """A city on a plane, in metres, its records by day: those of day d are from start[d] to start[d + 1]."""
 
     name: str
@@ -57,7 +57,7 @@ class Scene:
     @classmethod
     def of(
         cls, name: str, x: Floats, y: Floats, day: Ints, domain: Box, *, days: int, set_aside: bool = False
-    ) -> Scene:
+    ) -> DailyScene:
         """Return a city from places and days in any order; days outside of the time are left out."""
         kept = (day >= 0) & (day < days)
         order = np.argsort(day[kept], kind="stable")
@@ -66,7 +66,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Row:
+class LadderRow:
     """How well sums over so many days were read in one way: the mean absolute error, and how often intervals held."""
 
     city: str
@@ -80,7 +80,9 @@ class Row:
     maps: float
 
 
-def measure(data: Path | None, *, quick: bool, seeds: int = 2, circles: int = 24, windows: int = 8) -> Iterator[Row]:
+def measure(
+    data: Path | None, *, quick: bool, seeds: int = 2, circles: int = 24, windows: int = 8
+) -> Iterator[LadderRow]:
     """Yield a row for each city, number of noises, length of a time and way to read it."""
     seeds, circles, windows = (1, 4, 2) if quick else (seeds, circles, windows)
     for scene in scenes(data, quick=quick):
@@ -94,13 +96,13 @@ def measure(data: Path | None, *, quick: bool, seeds: int = 2, circles: int = 24
                 yield from _rows(scene, way, asked, times, noises=noises, seeds=seeds)
 
 
-def scenes(data: Path | None, *, quick: bool) -> Iterator[Scene]:
+def scenes(data: Path | None, *, quick: bool) -> Iterator[DailyScene]:
     """Yield a synthetic city, and the halves of New York if there is a folder with check-ins."""
     days = QUICK_DAYS if quick else DAYS
     x, y = cascade(2_000, 0.8, seed=2, levels=7) if quick else cascade(70_000, 0.8, seed=2)
     week = np.array([1.0, 1.0, 1.0, 1.1, 1.3, 1.4, 0.9])[np.arange(days) % 7]
     day = np.random.default_rng(5).choice(days, len(x), p=week / week.sum())
-    yield Scene.of("synthetic", x, y, day, Box(0, 0, 50_000, 50_000), days=days)
+    yield DailyScene.of("synthetic", x, y, day, Box(0, 0, 50_000, 50_000), days=days)
     if data is None:
         return
     file, sides, _ = SCENES["New York, Gowalla"]
@@ -110,7 +112,7 @@ def scenes(data: Path | None, *, quick: bool) -> Iterator[Scene]:
     odd = owners_of(data / file, Box(*sides)) % 2 == 1
     day = days - 1 - (time.max() - time) // _DAY_S
     for name, half in (("New York, even owners", ~odd), ("New York, odd owners", odd)):
-        yield Scene.of(name, x[half], y[half], day[half], domain, days=days, set_aside=half is odd)
+        yield DailyScene.of(name, x[half], y[half], day[half], domain, days=days, set_aside=half is odd)
 
 
 def owners_of(path: Path, box: Box) -> Ints:
@@ -123,7 +125,7 @@ def owners_of(path: Path, box: Box) -> Ints:
     return owners
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[LadderRow]) -> str:
     """Return the rows as Markdown: errors, and in brackets how often the 95 % interval held."""
     ways = list(dict.fromkeys(row.way for row in rows))
     head = ["city", "noises", "days", "records", *ways]
@@ -142,8 +144,8 @@ def _line(cells: Sequence[object]) -> str:
 
 
 def _rows(
-    scene: Scene, way: str, asked: Sequence[Circle], times: dict[int, list[int]], *, noises: int, seeds: int
-) -> Iterator[Row]:
+    scene: DailyScene, way: str, asked: Sequence[Circle], times: dict[int, list[int]], *, noises: int, seeds: int
+) -> Iterator[LadderRow]:
     plane = PublicMap(scene.domain)
     inside = np.array(
         [np.concatenate([[0], np.cumsum(plane.contains(each, scene.x, scene.y))])[scene.start] for each in asked]
@@ -162,11 +164,11 @@ def _rows(
     for many, begins in times.items():
         records = float(np.mean([inside[:, begin + many] - inside[:, begin] for begin in begins]))
         error, coverage, maps = np.array(off[many], dtype=float).mean(axis=0).tolist()
-        yield Row(scene.name, scene.set_aside, noises, many, records, way, error, coverage, maps)
+        yield LadderRow(scene.name, scene.set_aside, noises, many, records, way, error, coverage, maps)
 
 
 def _read(
-    scene: Scene, way: str, asked: Sequence[Range], *, noises: int, rng: Any
+    scene: DailyScene, way: str, asked: Sequence[Range], *, noises: int, rng: Any
 ) -> tuple[list[Window], list[list[Rung]]]:
     """Return the windows of one way to publish, in days, and what each map of it tells of each range."""
     plane, pixels, lengths = PublicMap(scene.domain), Pixels(scene.domain), PLANS[way]
@@ -188,7 +190,7 @@ def _read(
     return windows, found
 
 
-def _map(scene: Scene, window: Window, *, share: float, noises: int, rng: Any) -> Atlas:
+def _map(scene: DailyScene, window: Window, *, share: float, noises: int, rng: Any) -> Atlas:
     """Return a map of a window, with noise drawn from the law of the sum."""
     first, last = window
     guess = max(1, round(len(scene.x) * (last - first) / scene.days))

@@ -45,7 +45,7 @@ _FLOOR = 0.001
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class MapScene:
     """A city on a plane, in metres, and questions with their true answers."""
 
     name: str
@@ -58,7 +58,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Row:
+class MapRow:
     """How well one kind of questions was answered at one setting.
 
     `first_error` is the mean absolute error without peaks, as the method was first designed; `break_even` the number of
@@ -82,7 +82,7 @@ class Row:
     cells: int
 
 
-def measure(data: Path | None, *, quick: bool, questions: int = 60, maps: int = 12) -> Iterator[Row]:
+def measure(data: Path | None, *, quick: bool, questions: int = 60, maps: int = 12) -> Iterator[MapRow]:
     """Yield a row for every city, number of noises, epsilon and kind of questions."""
     questions, maps = (6, 1) if quick else (questions, maps)
     for scene in scenes(data, questions=questions, quick=quick):
@@ -91,7 +91,7 @@ def measure(data: Path | None, *, quick: bool, questions: int = 60, maps: int = 
                 yield from _rows(scene, epsilon, noises, maps=maps)
 
 
-def scenes(data: Path | None, *, questions: int, quick: bool) -> Iterator[Scene]:
+def scenes(data: Path | None, *, questions: int, quick: bool) -> Iterator[MapScene]:
     """Yield the cities: synthetic ones, and those of the check-ins in a folder."""
     for name, uneven in UNEVEN.items():
         x, y = cascade(5_000 if quick else 100_000, uneven, seed=1)
@@ -120,7 +120,7 @@ def cascade(records: int, uneven: float, *, seed: int, levels: int = 11) -> tupl
     return (column + rng.uniform(size=records)) * step, (row + rng.uniform(size=records)) * step
 
 
-def published(scene: Scene, epsilon: float, noises: int, *, seed: int) -> Publication:
+def published(scene: MapScene, epsilon: float, noises: int, *, seed: int) -> Publication:
     """Return a map of a city, with noise drawn from the law of the sum of so many noises."""
     sizes = MapSizes(scene.domain, Epsilon.of(epsilon), noises, len(scene.x))
     going, rng = Publication(sizes), np.random.default_rng(seed)
@@ -136,19 +136,19 @@ def published(scene: Scene, epsilon: float, noises: int, *, seed: int) -> Public
     return going
 
 
-def write(rows: Sequence[Row], folder: Path) -> list[Path]:
+def write(rows: Sequence[MapRow], folder: Path) -> list[Path]:
     """Write rows as a sheet, and their tables as a page."""
     folder.mkdir(parents=True, exist_ok=True)
     sheet, page = folder / "published-maps.csv", folder / "published-maps.md"
     with sheet.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [each.name for each in fields(Row)])
+        writer = csv.DictWriter(file, [each.name for each in fields(MapRow)])
         writer.writeheader()
         writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in asdict(row).items()} for row in rows)
     page.write_text(tables(rows), encoding="utf-8")
     return [page, sheet]
 
 
-def tables(rows: Sequence[Row]) -> str:
+def tables(rows: Sequence[MapRow]) -> str:
     """Return the tables of errors, of coverage and of break-even numbers, as Markdown."""
     text = ["# Published maps, measured", ""]
     for city in dict.fromkeys(row.city for row in rows):
@@ -159,7 +159,7 @@ def tables(rows: Sequence[Row]) -> str:
     return "\n".join(text)
 
 
-def _errors(rows: Sequence[Row], kinds: Sequence[str]) -> str:
+def _errors(rows: Sequence[MapRow], kinds: Sequence[str]) -> str:
     near = [kind for kind in kinds if not kind.startswith("anywhere")]
     head = ["noises", "epsilon", "first design", "now", *near, "break-even"]
     lines = [_line(head), _line(["---"] * len(head))]
@@ -175,7 +175,7 @@ def _errors(rows: Sequence[Row], kinds: Sequence[str]) -> str:
     return "Mean relative errors, and mean absolute errors by kind of question:\n\n" + "\n".join(lines)
 
 
-def _coverage(rows: Sequence[Row], kinds: Sequence[str]) -> str:
+def _coverage(rows: Sequence[MapRow], kinds: Sequence[str]) -> str:
     head = ["noises", "epsilon", *kinds]
     lines = [_line(head), _line(["---"] * len(head))]
     for (noises, epsilon), mine in _settings(rows).items():
@@ -185,8 +185,8 @@ def _coverage(rows: Sequence[Row], kinds: Sequence[str]) -> str:
     return "How often the 95 % interval held the truth:\n\n" + "\n".join(lines) + f"\n\n{note}"
 
 
-def _settings(rows: Sequence[Row]) -> dict[tuple[int, float], list[Row]]:
-    found: dict[tuple[int, float], list[Row]] = {}
+def _settings(rows: Sequence[MapRow]) -> dict[tuple[int, float], list[MapRow]]:
+    found: dict[tuple[int, float], list[MapRow]] = {}
     for row in rows:
         found.setdefault((row.noises, row.epsilon), []).append(row)
     return found
@@ -196,7 +196,7 @@ def _line(cells: Sequence[object]) -> str:
     return f"| {' | '.join(str(cell) for cell in cells)} |"
 
 
-def _rows(scene: Scene, epsilon: float, noises: int, *, maps: int) -> Iterator[Row]:
+def _rows(scene: MapScene, epsilon: float, noises: int, *, maps: int) -> Iterator[MapRow]:
     plane = PublicMap(scene.domain)
     found: list[Any] = []
     for seed in range(maps):
@@ -220,7 +220,7 @@ def _rows(scene: Scene, epsilon: float, noises: int, *, maps: int) -> Iterator[R
         mine = kinds == kind
         error, first_error, coverage, half, rough, cells = each[mine].mean(axis=0).tolist()
         relative, before = (float((each[mine, at] / least[mine]).mean()) for at in (0, 1))
-        yield Row(
+        yield MapRow(
             city=scene.name,
             tuned=scene.tuned,
             noises=noises,
@@ -239,11 +239,11 @@ def _rows(scene: Scene, epsilon: float, noises: int, *, maps: int) -> Iterator[R
         )
 
 
-def _scene(name: str, tuned: bool, x: Floats, y: Floats, domain: Box, questions: int) -> Scene:
+def _scene(name: str, tuned: bool, x: Floats, y: Floats, domain: Box, questions: int) -> MapScene:
     asked = list(_questions(x, y, domain, questions))
     plane = PublicMap(domain)
     truth = np.array([plane.contains(each, x, y).sum() for _, each in asked], dtype=float)
-    return Scene(name, tuned, x, y, domain, asked, truth)
+    return MapScene(name, tuned, x, y, domain, asked, truth)
 
 
 def _questions(x: Floats, y: Floats, domain: Box, many: int) -> Iterator[tuple[str, Range]]:

@@ -18,7 +18,7 @@ from fedgroup.lab.experiments.measuring import measure
 from fedgroup.lab.experiments.methods import METHODS
 from fedgroup.lab.experiments.places import public_places
 from fedgroup.lab.experiments.scenes import SYNTHETIC, Scene, Stage
-from fedgroup.lab.experiments.sheets import Key, Row, Sheet
+from fedgroup.lab.experiments.sheets import Key, ResultSheet, Row
 from fedgroup.lab.experiments.tables import Results
 from fedgroup.lab.experiments.trial import TrialPlan
 from fedgroup.owner.index import RecordIndex
@@ -180,10 +180,10 @@ def run(names: Sequence[str], world: World, out: Path) -> Iterator[str]:
     known: dict[str, dict[Key, Row]] = {}
     for part in PARTS:
         if (spec := PARTS[part]).kind and (out / f"{part}.csv").exists():
-            known.setdefault(spec.kind, {}).update(Sheet(out / f"{part}.csv", spec.keys, spec.measures).rows)
+            known.setdefault(spec.kind, {}).update(ResultSheet(out / f"{part}.csv", spec.keys, spec.measures).rows)
     for part in parts_of(names):
         spec = PARTS[part]
-        sheet = Sheet(out / f"{part}.csv", spec.keys, spec.measures)
+        sheet = ResultSheet(out / f"{part}.csv", spec.keys, spec.measures)
         shared = known.setdefault(spec.kind, {}) if spec.kind else {}
         cells = spec.cells(world)
         yield from sheet.fill(cells, partial(_measured, spec, world), known=shared)

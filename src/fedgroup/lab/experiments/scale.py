@@ -42,7 +42,7 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Line:
+class LineDelays:
     """Between an owner and its broker: the delay, in seconds, that each further tenth of messages stays within."""
 
     name: str
@@ -85,7 +85,7 @@ class ScaleRow:
     broker_mbit_s: float
 
 
-def simulated(shape: Shape, costs: Costs, line: Line, *, cohort: int = 50, seed: int = 0) -> ScaleRow:
+def simulated(shape: Shape, costs: Costs, line: LineDelays, *, cohort: int = 50, seed: int = 0) -> ScaleRow:
     """Return what one question to owners of this shape takes."""
     chance = np.random.default_rng(seed)
     sizes = [len(part) for part in np.array_split(np.arange(shape.owners), shape.shards)]
@@ -114,7 +114,13 @@ def _deadline(owners: int) -> float:
 
 
 def _shard(
-    owners: int, hosted: int, costs: Costs, line: Line, deadline_s: float, cohort: int, chance: np.random.Generator
+    owners: int,
+    hosted: int,
+    costs: Costs,
+    line: LineDelays,
+    deadline_s: float,
+    cohort: int,
+    chance: np.random.Generator,
 ) -> tuple[float, Times]:
     """Return when a shard is done, and when each of its owners that was heard was in."""
     began, heard, came = 0.0, np.ones(owners, dtype=np.bool_), np.zeros(owners)
@@ -132,7 +138,7 @@ def _shard(
 
 
 def _trip(
-    asked: npt.NDArray[np.bool_], hosted: int, costs: Costs, line: Line, began: float, chance: np.random.Generator
+    asked: npt.NDArray[np.bool_], hosted: int, costs: Costs, line: LineDelays, began: float, chance: np.random.Generator
 ) -> Times:
     """Return when each owner's reply was taken in, of those asked; infinite for the others."""
     count = int(asked.sum())
@@ -164,7 +170,7 @@ def scale_rows(
     most: int = 1_000_000,
     shard: int = 10_000,
     seed: int = 0,
-    lines: tuple[Line, ...] = (),
+    lines: tuple[LineDelays, ...] = (),
     costs: tuple[Costs, ...] = (),
 ) -> Iterator[ScaleRow]:
     """Yield rows of ten times as many owners each, up to so many, in shards of so many at most."""
@@ -183,9 +189,9 @@ MEASURED = (
     Costs("cohorts", 2, provider_s=97e-6, broker_s=89e-6, owner_s=1_016e-6, broker_bytes=3_171),
 )
 """Of `fedgroup bench live-many --owners 1000`, on two cores that nine other processes wanted, too."""
-HERE = Line("here", (0.0005, 0.001), 0.0)
+HERE = LineDelays("here", (0.0005, 0.001), 0.0)
 """Between processes of one machine; none of that bench's messages was lost."""
-ASSUMED = Line(
+ASSUMED = LineDelays(
     "assumed: 50 to 500 ms, 0.1 % lost", (0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.12, 0.15, 0.2, 0.3, 0.5), 1e-3
 )
 """A mobile network as one might meet it. Nobody measured this."""

@@ -17,7 +17,7 @@ Measure = Callable[[Row], Row]
 
 
 @dataclass(eq=False)
-class Sheet:
+class ResultSheet:
     """The rows of one experiment: `keys` name a cell, `measures` what was found there."""
 
     path: Path

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from fedgroup.errors import InvalidInput
 from fedgroup.provider.grouping.limits import Limits
 
 if TYPE_CHECKING:
-    from fedgroup.messages import Partition
+    from fedgroup.messages import Labels, Partition
     from fedgroup.provider.graph import SimilarityGraph
 
-__all__ = ["Grouped", "Limits", "partition_graph"]
+__all__ = ["Grouped", "Limits", "numbered_by_lowest_member", "partition_graph"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,3 +45,11 @@ def partition_graph(graph: SimilarityGraph, *, algorithm: str = "greedy", limits
         labels, notes = clique_labels(graph, limits)
         return Grouped(Partition(labels), notes)
     raise InvalidInput(f"owners are grouped by greedy, dsatur or cliques, got {algorithm!r}")
+
+
+def numbered_by_lowest_member(labels: npt.NDArray[np.signedinteger[Any]]) -> Labels:
+    """Return the same groups, numbered from 0 by their lowest members, where their making leaves no order."""
+    _, first, group = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return rank[group]

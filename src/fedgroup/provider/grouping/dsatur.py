@@ -19,10 +19,10 @@ import numpy as np
 
 from fedgroup.messages import Labels
 from fedgroup.provider.graph import Neighbours, Offsets, SimilarityGraph
+from fedgroup.provider.grouping import numbered_by_lowest_member
 from fedgroup.provider.grouping.first_fit import NO_LIMIT, first_fit_labels, lowest_open_group
 from fedgroup.provider.grouping.greedy import greedy_labels
 from fedgroup.provider.grouping.limits import GroupLimits, Limits, limits_per_owner
-from fedgroup.provider.grouping.numbering import numbered_by_lowest_member
 
 NEIGHBOURS_READ = 200_000_000
 """Iterated greedy reads at most about this many list entries (a few seconds), but makes at least 4 passes."""

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.messages import Partition
+from fedgroup.provider.grouping import numbered_by_lowest_member
 from fedgroup.provider.grouping.limits import Limits, limits_per_owner
-from fedgroup.provider.grouping.numbering import numbered_by_lowest_member
 
 Ints = npt.NDArray[np.int64]
 

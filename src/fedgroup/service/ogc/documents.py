@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from fedgroup.maps.layers import Found, Layer
-from fedgroup.service.kept_maps import Entry
+from fedgroup.maps.layers import FoundBins, Layer
+from fedgroup.service.kept_maps import MapEntry
 
 MOUNT = "/ogc"
 JSON = "application/json"
@@ -44,7 +44,7 @@ def conformance() -> dict[str, Any]:
     return {"conformsTo": CONFORMS_TO}
 
 
-def collections(root: str, entries: list[Entry]) -> dict[str, Any]:
+def collections(root: str, entries: list[MapEntry]) -> dict[str, Any]:
     """Return all maps that can be read here; how many cannot, and why, is told too."""
     shown = [collection(root, entry) for entry in entries if entry.lonlat]
     page = {"links": [_link("self", f"{root}{MOUNT}/collections")], "collections": shown}
@@ -55,7 +55,7 @@ def collections(root: str, entries: list[Entry]) -> dict[str, Any]:
     return page | {"description": told}
 
 
-def collection(root: str, entry: Entry) -> dict[str, Any]:
+def collection(root: str, entry: MapEntry) -> dict[str, Any]:
     """Return what is told about a map; its member `fedgroup` has epsilon, unit, window, promise and noise."""
     told, place = entry.about, f"{root}{MOUNT}/collections/{quote(entry.id, safe='')}"
     window = [told["window"]["since"], told["window"]["until"]]
@@ -78,7 +78,7 @@ def collection(root: str, entry: Entry) -> dict[str, Any]:
     }
 
 
-def items(root: str, entry: Entry, layer: Layer, found: Found, asked: Mapping[str, Any]) -> dict[str, Any]:
+def items(root: str, entry: MapEntry, layer: Layer, found: FoundBins, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return one page of features; `asked` are limit, offset and what else the address said."""
     limit, offset = asked["limit"], asked["offset"]
     features = layer.features(found.page(offset, limit))
@@ -98,7 +98,7 @@ def items(root: str, entry: Entry, layer: Layer, found: Found, asked: Mapping[st
     }
 
 
-def item(root: str, entry: Entry, feature: dict[str, Any]) -> dict[str, Any]:
+def item(root: str, entry: MapEntry, feature: dict[str, Any]) -> dict[str, Any]:
     """Return one feature."""
     place = f"{root}{MOUNT}/collections/{quote(entry.id, safe='')}"
     links = [_link("self", f"{place}/items/{feature['id']}", GEOJSON), _link("collection", place)]

@@ -42,7 +42,7 @@ _EVEN = 1e-6
 
 
 @dataclass(frozen=True)
-class FreeAnswer:
+class AreaAnswer:
     """A value read off a map, its 95 % interval, and the share of the interval that cut cells make, from 0 to 1.
 
     `rough` tells that the map hardly knows how much of the cells it cuts a range holds.
@@ -86,7 +86,7 @@ class About:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Layer:
+class PageLayer:
     """One published map of one window of time.
 
     `cells` has a row for every cell: west, south, east, north, value, low, high. Noise alone lifts any cell of the
@@ -109,10 +109,10 @@ class Layer:
     until: int | None = None
     measure: Measure | None = None
     sure: Flags | None = field(default=None, repr=False)
-    count: Callable[[Range], FreeAnswer] | None = field(default=None, repr=False)
+    count: Callable[[Range], AreaAnswer] | None = field(default=None, repr=False)
     snap: Callable[[Range], dict[str, Any] | None] | None = field(default=None, repr=False)
     published: PublishedMap | None = field(default=None, repr=False)
-    from_afar: Callable[[int], Layer] | None = field(default=None, repr=False)
+    from_afar: Callable[[int], PageLayer] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.cells.ndim != 2 or self.cells.shape[1] != 7:
@@ -164,7 +164,7 @@ class Layer:
 _WHAT = {"count": "records", "people": "people", "sum": "sum"}
 
 
-def layers_of(made: PrivateMap) -> list[Layer]:
+def layers_of(made: PrivateMap) -> list[PageLayer]:
     """Return the layers of a map: of one over a grid one for each step of time, its categories added up."""
     if isinstance(made, PublishedMap):
         return [published_layer(made)]
@@ -172,7 +172,7 @@ def layers_of(made: PrivateMap) -> list[Layer]:
         raise InvalidInput("a page shows maps over a grid, of counts, people or sums")
     starts, query = made.starts(), made.query
     values = made.at(made.values).astype(float).sum(axis=2)
-    noise = _Noise.of(made)
+    noise = _CellNoise.of(made)
     found = []
     for step, start in enumerate(starts):
         since = query.since if query.every is None or query.since is None else query.since + step * query.every
@@ -182,9 +182,9 @@ def layers_of(made: PrivateMap) -> list[Layer]:
     return found
 
 
-def published_layer(made: PublishedMap, *, name: str = "") -> Layer:
+def published_layer(made: PublishedMap, *, name: str = "") -> PageLayer:
     """Return the layer of a map that was published: its cells are as they came out, its answers are its own."""
-    layer = Layer(
+    layer = PageLayer(
         cells=np.stack([*made.blocks.boxes, made.values, made.low, made.high], axis=1).astype(float),
         least=made.threshold,
         sure=made.shown,
@@ -197,7 +197,7 @@ def published_layer(made: PublishedMap, *, name: str = "") -> Layer:
     return replace(layer, from_afar=lambda side: _from_afar(layer, made, side))
 
 
-def _from_afar(layer: Layer, made: PublishedMap, side: int) -> Layer:
+def _from_afar(layer: PageLayer, made: PublishedMap, side: int) -> PageLayer:
     found = squares(made, side)
     low = found.values - found.half_widths
     ends = (low if made.signed else np.maximum(low, 0.0), found.values + found.half_widths)
@@ -210,9 +210,9 @@ def _told(made: PrivateMap) -> dict[str, Any]:
     return told | {"at": made.asked_at, "measure": made.query.measure}
 
 
-def _grid_layer(made: PrivateMap, grid: _GridReader) -> Layer:
+def _grid_layer(made: PrivateMap, grid: _GridReader) -> PageLayer:
     adds_up = made.kind != "people"
-    return Layer(
+    return PageLayer(
         cells=grid.cells(),
         least=grid.noise.half_all,
         count=grid.count if adds_up else None,
@@ -221,12 +221,12 @@ def _grid_layer(made: PrivateMap, grid: _GridReader) -> Layer:
     )
 
 
-def _read_off(made: PublishedMap, asked: Range) -> FreeAnswer:
+def _read_off(made: PublishedMap, asked: Range) -> AreaAnswer:
     found = made.count(asked)
     low, high = found.interval
     whole = found.noise**2 + found.uneven**2
     cut = found.uneven**2 / whole if whole else 0.0
-    return FreeAnswer(found.value or 0.0, low, high, cut, rough=ROUGH in found.notes)
+    return AreaAnswer(found.value or 0.0, low, high, cut, rough=ROUGH in found.notes)
 
 
 def _snapped(made: PublishedMap, asked: Range) -> dict[str, Any] | None:
@@ -242,7 +242,7 @@ def _snapped(made: PublishedMap, asked: Range) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True)
-class _Noise:
+class _CellNoise:
     """The noise of a cell: its standard deviation, and how far it moves one cell, and any of them, in 95 %."""
 
     deviation: float
@@ -250,7 +250,7 @@ class _Noise:
     half_all: float
 
     @classmethod
-    def of(cls, made: PrivateMap) -> _Noise:
+    def of(cls, made: PrivateMap) -> _CellNoise:
         if made.method == "exact":
             return cls(0.0, 0.0, 0.0)
         unit = 1.0 if made.query.measure is None else float(made.query.measure.step)
@@ -266,7 +266,7 @@ class _GridReader:
     grid: Grid
     public_map: PublicMap
     values: Floats
-    noise: _Noise
+    noise: _CellNoise
 
     def cells(self) -> Floats:
         """Return every cell with its sides, its value and its interval."""
@@ -275,7 +275,7 @@ class _GridReader:
         sides = [each.ravel() for each in (west, south, east, north)]
         return np.stack([*sides, self.values, self.values - self.noise.half, self.values + self.noise.half], axis=1)
 
-    def count(self, asked: Range) -> FreeAnswer:
+    def count(self, asked: Range) -> AreaAnswer:
         """Return what is in a range, with an interval that holds noise and the unevenness of records in cut cells."""
         numbers, share = self._covered(asked)
         value = float(share @ self.values[numbers])
@@ -285,7 +285,7 @@ class _GridReader:
         z = max(_Z, self.noise.half / self.noise.deviation) if self.noise.deviation else _Z
         half = z * math.sqrt(noise + uneven)
         busy = uneven / max(value, self.noise.deviation, 1.0)
-        return FreeAnswer(
+        return AreaAnswer(
             value, value - half, value + half + busy, uneven / (noise + uneven) if noise + uneven else 0.0
         )
 
@@ -318,7 +318,7 @@ def _met(edges: Floats, low: float, high: float) -> npt.NDArray[np.int64]:
     return np.arange(max(first, 0), min(last, len(edges) - 2) + 1)
 
 
-def read_layers(paths: Sequence[Any]) -> tuple[Layer, ...]:
+def read_layers(paths: Sequence[Any]) -> tuple[PageLayer, ...]:
     """Return the layers of saved maps, the earliest first."""
     from fedgroup.maps.files import load_map
 

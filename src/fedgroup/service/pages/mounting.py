@@ -17,7 +17,7 @@ from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.questions.said import said_places
 from fedgroup.service.pages import assets
 from fedgroup.service.pages.examples import ExampleCity, ExampleRuns
-from fedgroup.service.pages.layers import Layer, read_layers
+from fedgroup.service.pages.layers import PageLayer, read_layers
 from fedgroup.service.pages.sessions import HOURS, Sessions, random_name
 from fedgroup.space.places import Districts
 from fedgroup.space.shapes import as_districts
@@ -48,7 +48,7 @@ class PageSettings:
     hours: float = HOURS
     https: bool = False
     examples: ExampleCity | None = None
-    layers: Callable[[], Sequence[Layer]] = tuple
+    layers: Callable[[], Sequence[PageLayer]] = tuple
     sessions: Path | None = None
     districts: Districts | None = None
 
@@ -81,7 +81,7 @@ def _districts(config: ProviderConfig) -> Districts | None:
         raise InvalidInput(f"{config.page.districts} has no districts for the page: {error}") from None
 
 
-def _published(config: ProviderConfig) -> tuple[Layer, ...]:
+def _published(config: ProviderConfig) -> tuple[PageLayer, ...]:
     """Return the maps that a provider's file publishes; each must be of the federation's own domain."""
     domain = config.federation.public_map.domain
     layers = read_layers(config.page.maps)

@@ -15,7 +15,7 @@ from fedgroup.questions.instants import as_instant
 from fedgroup.questions.query import Measure
 from fedgroup.service.accounts import Service
 from fedgroup.service.kept_maps import MOST_OPEN_BINS, Bounded
-from fedgroup.service.pages.layers import About, Layer, PublishedShelf, layers_of, newest_of
+from fedgroup.service.pages.layers import About, PageLayer, PublishedShelf, layers_of, newest_of
 from fedgroup.service.problems import Problem
 from fedgroup.service.requests import MAP
 from fedgroup.storage.provider_state import Question, User
@@ -29,10 +29,10 @@ MOST_COUNTED = 2_000
 class Layers:
     """What a page can show: maps of an operator's files, and what is published now, which goes before them."""
 
-    def __init__(self, service: Service, named: Callable[[], Sequence[Layer]] = tuple) -> None:
+    def __init__(self, service: Service, named: Callable[[], Sequence[PageLayer]] = tuple) -> None:
         self._service = service
         self._named = named
-        self._opened: Bounded[Layer] = Bounded(MOST_OPEN_BINS)
+        self._opened: Bounded[PageLayer] = Bounded(MOST_OPEN_BINS)
 
     async def listed(self) -> list[About]:
         """Return what can be shown now, the earliest window first; the newest of each kind and window."""
@@ -51,7 +51,7 @@ class Layers:
         files = [layer.about for layer in self._files()]
         return PublishedShelf(await self.listed(), [*files, *paid], whole=len(found) < MOST_COUNTED)
 
-    async def layer(self, user: User, name: Any) -> Layer:
+    async def layer(self, user: User, name: Any) -> PageLayer:
         """Return a layer by its name; one that was replaced stays readable."""
         for file in self._files():
             if file.name == name:
@@ -65,7 +65,7 @@ class Layers:
         layer = await self._service.maps.looked(lambda: replace(layers_of(made)[0], name=str(name)))
         return self._opened.put(name, layer, weight=made.bins)
 
-    async def from_afar(self, user: User, name: Any, side: int) -> Layer:
+    async def from_afar(self, user: User, name: Any, side: int) -> PageLayer:
         """Return a layer as squares of which so many lie along a side, where it can be seen so."""
         layer = await self.layer(user, name)
         if layer.from_afar is None:
@@ -76,7 +76,7 @@ class Layers:
             self._opened.put((name, side), found, weight=len(found.cells))
         return found
 
-    def _files(self) -> list[Layer]:
+    def _files(self) -> list[PageLayer]:
         return [replace(layer, name=layer.name or str(at)) for at, layer in enumerate(self._named())]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from starlette.requests import Request
 
 from fedgroup.errors import InvalidQuery
-from fedgroup.service.pages.layers import FreeAnswer, Layer
+from fedgroup.service.pages.layers import AreaAnswer, PageLayer
 from fedgroup.service.pages.sharpening import compared
 from fedgroup.service.pages.visits import Visit, body_of
 from fedgroup.service.pages.words import number
@@ -48,7 +48,7 @@ async def free(visit: Visit, request: Request) -> Any:
 
 
 def _read_off(
-    visit: Visit, layer: Layer, count: Callable[[Range], FreeAnswer], said: Mapping[str, Any]
+    visit: Visit, layer: PageLayer, count: Callable[[Range], AreaAnswer], said: Mapping[str, Any]
 ) -> dict[str, Any]:
     asked = visit.range_of(said)
     found = count(asked)

@@ -17,7 +17,7 @@ from fedgroup.maps.published import PublishedMap
 from fedgroup.maps.sharpening import COMBINED, agree, foreseen_half_width
 from fedgroup.questions.answers import Answer, Expectation, answer_from
 from fedgroup.questions.query import RangeQuery
-from fedgroup.service.pages.layers import Layer
+from fedgroup.service.pages.layers import PageLayer
 from fedgroup.service.pages.told import AREAS, interval_text, possible, with_interval
 from fedgroup.service.pages.visits import Visit
 from fedgroup.service.pages.words import number
@@ -58,7 +58,9 @@ async def sharpened(visit: Visit, question: Question) -> dict[str, Any]:
     return {} if made is None else await asyncio.to_thread(_together, made, query, paid, question.request)
 
 
-async def compared(visit: Visit, layer: Layer, sides: tuple[Mapping[str, Any], Mapping[str, Any]]) -> dict[str, Any]:
+async def compared(
+    visit: Visit, layer: PageLayer, sides: tuple[Mapping[str, Any], Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return how much more there is in one area than in another, by the map and by the answers that are named."""
     made = layer.published
     if made is None:
@@ -113,7 +115,7 @@ async def _map_for(visit: Visit, query: RangeQuery) -> PublishedMap | None:
     return None if name is None else (await visit.door.layers.layer(await visit.user(), name)).published
 
 
-async def _side(visit: Visit, layer: Layer, said: Mapping[str, Any]) -> tuple[Range, Answer | None]:
+async def _side(visit: Visit, layer: PageLayer, said: Mapping[str, Any]) -> tuple[Range, Answer | None]:
     """Return an area, and the user's own answer about it if one is named."""
     area = visit.range_of(said)
     user, wished = await visit.user(), said.get("answer")
