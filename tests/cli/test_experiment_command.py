@@ -62,8 +62,19 @@ def test_published_maps_are_measured_against_the_truth(fedgroup, tmp_path):
     assert facts["private"] is False
     assert {row["noises"] for row in facts["rows"]} == {1, 142}
     assert all(0 <= row["coverage"] <= 1 and row["error"] > 0 for row in facts["rows"] if "anywhere" not in row["kind"])
+    assert all(max(row["rough"], row["nothing"]) <= row["noted"] <= 1 for row in facts["rows"])
+    assert any(row["nothing"] > 0.5 for row in facts["rows"] if row["kind"] == "anywhere, 200 m")
     assert "How often the 95 % interval held the truth" in (tmp_path / "published-maps.md").read_text()
     assert fedgroup("experiment", "published-maps", "--quick", "--data", tmp_path, "--out", tmp_path).code == 2
+
+
+def test_every_map_is_asked_about_places_of_its_own():
+    from fedgroup.lab.experiments.published_maps import scenes
+
+    for scene in scenes(None, questions=2, maps=3, quick=True):
+        asked = [about for each in scene.asked for _, about in each]
+        assert len(set(asked)) == len(asked) == scene.truth.size == 3 * 2 * 11
+        assert scene.truth.shape == (3, len(scene.kinds))
 
 
 def test_ladders_and_trees_of_maps_are_measured_against_the_truth(fedgroup, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 import fedgroup as fg
 from fedgroup.errors import InvalidQuery
+from fedgroup.maps.free import NOTHING
 from fedgroup.maps.ladder import Ladder, Pixels, Rung, Shaped, before, climbed, shape_of
 
 DAY = "2026-03-{:02}"
@@ -67,6 +68,10 @@ def test_a_long_time_is_read_from_the_longest_maps_that_make_it_up(ladder: tuple
     whole = maps.count(fg.Rectangle(0, 0, 20_000, 20_000), since=DAY.format(2), until=DAY.format(11))
     assert whole.value == pytest.approx(4_000, abs=400)
     assert any("3 maps" in note for note in whole.notes)
+    assert NOTHING not in whole.notes
+    far = maps.count(fg.Rectangle(15_000, 15_000, 20_000, 20_000), since=DAY.format(2), until=DAY.format(11))
+    assert far.interval[0] == 0
+    assert far.notes.count(NOTHING) == 1
     with pytest.raises(InvalidQuery, match="do not make up"):
         maps.count(CORNER, since=DAY.format(3), until=DAY.format(9))
     first, *others = (replace(each, private=True) for each in maps.maps)

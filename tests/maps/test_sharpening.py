@@ -10,6 +10,7 @@ from published_maps import CITY, MIDDLE, federation, records
 
 import fedgroup as fg
 from fedgroup.errors import InvalidQuery
+from fedgroup.maps.free import NOTHING
 from fedgroup.maps.published import PublishedMap
 from fedgroup.maps.sharpening import ALONE, agree, foreseen_half_width
 from fedgroup.maps.shelf import newest
@@ -83,6 +84,16 @@ def test_both_together_are_told_as_the_paid_answer_is_and_private_only_if_both_a
     assert "what the map says" in both.notes
     assert not made.combined(replace(told, private=False), free=free).private
     assert not made.combined(told, free=replace(free, private=False)).private
+
+
+def test_whether_there_may_be_nothing_is_told_by_both_together(made: PublishedMap, paid: Answer) -> None:
+    free = replace(made.count(MIDDLE), notes=("what the map says", NOTHING))
+    both = made.combined(paid, free=free)
+    assert both.interval[0] > 0
+    assert "what the map says" in both.notes
+    assert NOTHING not in both.notes
+    none = replace(paid, value=0.0, interval=(-half(paid), half(paid)))
+    assert NOTHING in made.combined(none, free=replace(free, value=0.0, notes=())).notes
 
 
 def test_they_are_joined_only_as_far_apart_as_chance_explains(made: PublishedMap, paid: Answer) -> None:

@@ -82,6 +82,8 @@ def test_a_published_map_is_a_layer_that_answers_as_the_map_does(federation):
     asked = Circle(9_700, 10_200, 1_700)
     found, own = layer.count(asked), made.count(asked)
     assert (found.value, found.low, found.high) == (own.value, *own.interval)
+    assert not found.nothing
+    assert layer.count(Circle(150, 19_850, 100)).nothing
     whole = made.snap(Rectangle(4_100, 4_100, 9_000, 9_000))
     assert layer.count(whole).cut == 0
     (sides,) = layer.snap(Rectangle(0, 0, 10_000, 10_000)).values()

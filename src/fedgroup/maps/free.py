@@ -9,6 +9,10 @@ from typing import Any
 from fedgroup.questions.answers import Answer
 from fedgroup.space import Rectangle
 
+NOTHING = (
+    "there may be nothing in this range: its interval begins at 0, where counts end, so only its upper end can fail, "
+    "and it holds in more than 95 of 100 cases"
+)
 Z = 1.959964
 _TAIL = (Z**3 - 3 * Z) / 24
 
@@ -73,6 +77,12 @@ def quantile(excess: float) -> float:
     A sum of L discrete Laplace noises has 3 / L: one noise has heavier tails than many.
     """
     return Z + _TAIL * min(max(excess, 0.0), 3.0)
+
+
+def nothing_note(interval: tuple[float, float]) -> tuple[str, ...]:
+    """Return a note where an interval begins at 0: it cannot fail below, so it holds more often than it says."""
+    low, high = interval
+    return (NOTHING,) if low == 0 < high else ()
 
 
 def facts_of(answer: FreeAnswer) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from fedgroup.errors import InvalidQuery
 from fedgroup.maps.answering import Atlas, Weights
 from fedgroup.maps.areas import covered
-from fedgroup.maps.free import FreeAnswer, quantile
+from fedgroup.maps.free import NOTHING, FreeAnswer, nothing_note, quantile
 from fedgroup.maps.intervals import uneven_in
 from fedgroup.maps.published import PublishedMap
 from fedgroup.maps.shelf import costs_together
@@ -228,7 +228,7 @@ class Ladder:
             private=all(each.private for each in used),
             heard=min(each.heard for each in used),
             missing=max(each.missing for each in used),
-            notes=(*template.notes, told),
+            notes=(*(each for each in template.notes if each != NOTHING), told, *nothing_note(found.interval)),
         )
 
     @cached_property

@@ -19,7 +19,7 @@ from fedgroup.errors import InvalidQuery
 from fedgroup.given import number, whole_number, written
 from fedgroup.maps.answering import Atlas
 from fedgroup.maps.areas import square_km
-from fedgroup.maps.free import Comparison, FreeAnswer, HotSpot, Radius, quantile
+from fedgroup.maps.free import Comparison, FreeAnswer, HotSpot, Radius, nothing_note, quantile
 from fedgroup.maps.intervals import interval_of, rough_note
 from fedgroup.maps.kept import publication_facts, publication_from
 from fedgroup.maps.private_map import Array, PrivateMap, told_of
@@ -205,8 +205,8 @@ class PublishedMap(PrivateMap):
         weights = self.atlas.weights(asked)
         found = interval_of(self.atlas, weights, self.unevenness, noises=self.noises)
         told = {each.name: getattr(self, each.name) for each in fields(Told)}
-        rough = rough_note(found)
-        told |= {"charged": 0.0, "stored": False, "seconds": 0.0, "notes": (FREE, *self.notes, *rough)}
+        notes = (FREE, *self.notes, *rough_note(found), *nothing_note((found.low, found.high)))
+        told |= {"charged": 0.0, "stored": False, "seconds": 0.0, "notes": notes}
         return FreeAnswer(
             **told,
             kind=self.kind,

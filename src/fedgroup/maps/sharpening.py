@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedgroup.maps.answering import Atlas, Weights
-from fedgroup.maps.free import Comparison, FreeAnswer, Z, quantile
+from fedgroup.maps.free import NOTHING, Comparison, FreeAnswer, Z, nothing_note, quantile
 from fedgroup.questions.answers import PrivateAnswer
 
 ALONE = "the published map is of other records by now, so this is the owners' answer alone: it is less sharp than asked"
@@ -39,13 +39,15 @@ def combined(paid: PrivateAnswer, free: FreeAnswer, *, signed: bool) -> FreeAnsw
     half = _quantile(paid.noises) * math.hypot(noise, uneven)
     # a place picked because it is busy: what the free part leaves of it
     more = (1 - weight) * max(free.interval[1] - free.value - free.half_width, 0.0)
+    ends = (value - half if signed else max(value - half, 0.0), value + half + more)
+    # whether there may be nothing is told by the interval of both, not by the map's own
+    known = (each for each in free.notes if each != NOTHING)
     told: dict[str, Any] = {name: getattr(paid, name) for name in _OF_PAID}
     told |= {
         "private": paid.private and free.private,
         "delta": max(paid.delta, free.delta),
-        "notes": tuple(dict.fromkeys((*free.notes, *paid.notes, TOGETHER))),
+        "notes": tuple(dict.fromkeys((*known, *paid.notes, TOGETHER, *nothing_note(ends)))),
     }
-    ends = (value - half if signed else max(value - half, 0.0), value + half + more)
     return replace(free, value=value, interval=ends, noise=noise, uneven=uneven, **told)
 
 

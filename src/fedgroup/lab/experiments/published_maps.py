@@ -2,6 +2,9 @@
 
 Everything is measured against the truth, so nothing here is private; noise is drawn with numpy from the law of the sum.
 New York and the synthetic cities are those that constants were chosen on; Foursquare's two cities were set aside.
+
+Answers of one map share its noise, and questions about one place share what is uneven there: few maps, or few places,
+would make coverage a matter of luck. So there are many maps, and each is asked about places of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import numpy.typing as npt
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.maps.answering import Atlas
+from fedgroup.maps.free import nothing_note
 from fedgroup.maps.intervals import interval_of, rough_note
 from fedgroup.maps.publishing import Publication, Released
 from fedgroup.maps.sizing import MapSizes
@@ -46,15 +50,20 @@ _FLOOR = 0.001
 
 @dataclass(frozen=True, eq=False)
 class MapScene:
-    """A city on a plane, in metres, and questions with their true answers."""
+    """A city on a plane, in metres, and the questions to each map of it with their true answers."""
 
     name: str
     tuned: bool
     x: Floats
     y: Floats
     domain: Box
-    asked: Sequence[tuple[str, Range]]
+    asked: Sequence[Sequence[tuple[str, Range]]]
     truth: Floats
+
+    @property
+    def kinds(self) -> npt.NDArray[np.str_]:
+        """The kinds of the questions to one map, which are those to every map."""
+        return np.array([kind for kind, _ in self.asked[0]])
 
 
 @dataclass(frozen=True)
@@ -62,7 +71,8 @@ class MapRow:
     """How well one kind of questions was answered at one setting.
 
     `first_error` is the mean absolute error without peaks, as the method was first designed; `break_even` the number of
-    questions from which on asking each with a share of epsilon is worse.
+    questions from which on asking each with a share of epsilon is worse. `rough`, `nothing` and `noted` are the shares
+    of answers that say that their interval is rough, that there may be nothing, or either.
     """
 
     city: str
@@ -78,24 +88,26 @@ class MapRow:
     coverage: float
     half_width: float
     rough: float
+    nothing: float
+    noted: float
     break_even: float
     cells: int
 
 
-def measure(data: Path | None, *, quick: bool, questions: int = 60, maps: int = 12) -> Iterator[MapRow]:
+def measure(data: Path | None, *, quick: bool, questions: int = 18, maps: int = 20) -> Iterator[MapRow]:
     """Yield a row for every city, number of noises, epsilon and kind of questions."""
     questions, maps = (6, 1) if quick else (questions, maps)
-    for scene in scenes(data, questions=questions, quick=quick):
+    for scene in scenes(data, questions=questions, maps=maps, quick=quick):
         for noises in NOISES[::2] if quick else NOISES:
             for epsilon in EPSILONS[2:3] if quick else EPSILONS:
-                yield from _rows(scene, epsilon, noises, maps=maps)
+                yield from _rows(scene, epsilon, noises)
 
 
-def scenes(data: Path | None, *, questions: int, quick: bool) -> Iterator[MapScene]:
+def scenes(data: Path | None, *, questions: int, maps: int, quick: bool) -> Iterator[MapScene]:
     """Yield the cities: synthetic ones, and those of the check-ins in a folder."""
     for name, uneven in UNEVEN.items():
         x, y = cascade(5_000 if quick else 100_000, uneven, seed=1)
-        yield _scene(name, True, x, y, Box(0, 0, 50_000, 50_000), questions)
+        yield _scene(name, True, x, y, Box(0, 0, 50_000, 50_000), (maps, questions))
     if data is None:
         return
     for name, (file, sides, tuned) in SCENES.items():
@@ -103,7 +115,7 @@ def scenes(data: Path | None, *, questions: int, quick: bool) -> Iterator[MapSce
         if not path.is_file():
             raise InvalidInput(f"there is no file {path}; give the folder with the check-ins")
         x, y, _, domain = plane_of(path, Box(*sides), timed=False)
-        yield _scene(name, tuned, x, y, domain, questions)
+        yield _scene(name, tuned, x, y, domain, (maps, questions))
 
 
 def cascade(records: int, uneven: float, *, seed: int, levels: int = 11) -> tuple[Floats, Floats]:
@@ -179,9 +191,9 @@ def _coverage(rows: Sequence[MapRow], kinds: Sequence[str]) -> str:
     head = ["noises", "epsilon", *kinds]
     lines = [_line(head), _line(["---"] * len(head))]
     for (noises, epsilon), mine in _settings(rows).items():
-        told = [f"{row.coverage:.2f}{'*' if row.rough > 0.5 else ''}" for row in mine]
+        told = [f"{row.coverage:.2f}{'*' if row.noted > 0.5 else ''}" for row in mine]
         lines.append(_line([noises, epsilon, *told]))
-    note = "* most answers said that their interval is rough: the range is small against the cells it cuts."
+    note = "* most answers said that their range may hold nothing, or that it is small against the cells it cuts."
     return "How often the 95 % interval held the truth:\n\n" + "\n".join(lines) + f"\n\n{note}"
 
 
@@ -196,37 +208,37 @@ def _line(cells: Sequence[object]) -> str:
     return f"| {' | '.join(str(cell) for cell in cells)} |"
 
 
-def _rows(scene: MapScene, epsilon: float, noises: int, *, maps: int) -> Iterator[MapRow]:
-    plane = PublicMap(scene.domain)
+def _rows(scene: MapScene, epsilon: float, noises: int) -> Iterator[MapRow]:
+    plane, kinds = PublicMap(scene.domain), scene.kinds
     found: list[Any] = []
-    for seed in range(maps):
-        going = published(scene, epsilon, noises, seed=1_000 + seed)
+    for number, (asked, truth) in enumerate(zip(scene.asked, scene.truth.tolist(), strict=True)):
+        going = published(scene, epsilon, noises, seed=1_000 + number)
         made, first = (Atlas(going.reconstruct(peaks=peaks), plane) for peaks in (True, False))
         uneven = Unevenness.learnt(made.made)
         answers = []
-        for (_, asked), true in zip(scene.asked, scene.truth.tolist(), strict=True):
-            weights = made.weights(asked)
+        for (_, about), true in zip(asked, truth, strict=True):
+            weights = made.weights(about)
             one = interval_of(made, weights, uneven, noises=noises)
             off, before = (abs(max(value, 0.0) - true) for value in (one.value, first.value(weights)))
-            held = one.low <= true <= one.high
-            answers.append((off, before, held, (one.high - one.low) / 2, bool(rough_note(one)), len(going.cut)))
+            held, half = one.low <= true <= one.high, (one.high - one.low) / 2
+            rough, nothing = bool(rough_note(one)), bool(nothing_note((one.low, one.high)))
+            answers.append((off, before, held, half, rough, nothing, rough or nothing, len(going.cut)))
         found.append(answers)
-    each = np.array(found, dtype=float).mean(axis=0)
-    kinds = np.array([kind for kind, _ in scene.asked])
+    each = np.array(found, dtype=float)
     least = np.maximum(scene.truth, _FLOOR * len(scene.x))
     law = NoiseSum(MapSizes(scene.domain, Epsilon.of(epsilon), noises, len(scene.x)).laws[2], noises)
     one_question = law.mean_absolute() * 0.75
     for kind in dict.fromkeys(kinds.tolist()):
         mine = kinds == kind
-        error, first_error, coverage, half, rough, cells = each[mine].mean(axis=0).tolist()
-        relative, before = (float((each[mine, at] / least[mine]).mean()) for at in (0, 1))
+        error, first_error, coverage, half, rough, nothing, noted, cells = each[:, mine].mean(axis=(0, 1)).tolist()
+        relative, before = (float((each[:, mine, at] / least[:, mine]).mean()) for at in (0, 1))
         yield MapRow(
             city=scene.name,
             tuned=scene.tuned,
             noises=noises,
             epsilon=epsilon,
             kind=kind,
-            true_mean=float(scene.truth[mine].mean()),
+            true_mean=float(scene.truth[:, mine].mean()),
             error=error,
             relative_error=relative,
             first_error=first_error,
@@ -234,21 +246,24 @@ def _rows(scene: MapScene, epsilon: float, noises: int, *, maps: int) -> Iterato
             coverage=coverage,
             half_width=half,
             rough=rough,
+            nothing=nothing,
+            noted=noted,
             break_even=error / one_question,
             cells=round(cells),
         )
 
 
-def _scene(name: str, tuned: bool, x: Floats, y: Floats, domain: Box, questions: int) -> MapScene:
-    asked = list(_questions(x, y, domain, questions))
+def _scene(name: str, tuned: bool, x: Floats, y: Floats, domain: Box, many: tuple[int, int]) -> MapScene:
+    maps, questions = many
+    asked = [list(_questions(x, y, domain, questions, seed=21 + number)) for number in range(maps)]
     plane = PublicMap(domain)
-    truth = np.array([plane.contains(each, x, y).sum() for _, each in asked], dtype=float)
+    truth = np.array([[plane.contains(each, x, y).sum() for _, each in some] for some in asked], dtype=float)
     return MapScene(name, tuned, x, y, domain, asked, truth)
 
 
-def _questions(x: Floats, y: Floats, domain: Box, many: int) -> Iterator[tuple[str, Range]]:
+def _questions(x: Floats, y: Floats, domain: Box, many: int, *, seed: int) -> Iterator[tuple[str, Range]]:
     """Yield circles and rectangles near records, as people ask about busy places, and circles anywhere."""
-    rng = np.random.default_rng(21)
+    rng = np.random.default_rng(seed)
 
     def near(reach: float) -> tuple[float, float]:
         at, angle, far = rng.integers(len(x)), rng.uniform(0, 2 * np.pi), reach * np.sqrt(rng.uniform())

@@ -52,7 +52,8 @@ def _read_off(
 ) -> dict[str, Any]:
     asked = visit.range_of(said)
     found = count(asked)
-    told = free_told(found.value, found.low, found.high) | {"cut": found.cut, "rough": found.rough}
+    told = free_told(found.value, found.low, found.high)
+    told |= {"cut": found.cut, "rough": found.rough, "nothing": found.nothing}
     snapped = None if layer.snap is None or found.cut < _MOSTLY_CUT else layer.snap(asked)
     if snapped is None:
         return told

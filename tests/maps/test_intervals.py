@@ -1,0 +1,53 @@
+"""The interval of a free answer holds for places drawn by area, and for places drawn where records are."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from published_maps import CITY, MIDDLE, places, simulated
+from scipy import stats
+
+import fedgroup as fg
+from fedgroup.maps.answering import Atlas
+from fedgroup.maps.free import Z, quantile
+from fedgroup.maps.intervals import interval_of, reach_of_two, uneven_in
+from fedgroup.maps.unevenness import Unevenness
+from fedgroup.space import PublicMap
+
+NOISES = 3
+
+
+@pytest.fixture(scope="module")
+def atlas() -> Atlas:
+    return Atlas(simulated(*places(), epsilon=0.3, noises=NOISES, seed=2).reconstruct(), PublicMap(CITY))
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.01, 0.3, 1.0, 4.0, 100.0])
+def test_two_laws_are_each_held_in_95_of_100_cases(apart: float) -> None:
+    reach = reach_of_two(apart)
+    assert stats.norm.cdf(reach) - stats.norm.cdf(-reach - apart) == pytest.approx(0.95, abs=1e-9)
+    assert stats.norm.isf(0.05) - 1e-6 <= reach <= stats.norm.isf(0.025) + 1e-6
+
+
+def test_ends_are_nearer_where_each_law_fails_at_its_own_end(atlas: Atlas) -> None:
+    uneven, weights = Unevenness.learnt(atlas.made), atlas.weights(fg.Circle(10_000, 10_000, 400))
+    found = interval_of(atlas, weights, uneven, noises=NOISES)
+    assert found.uneven > found.noise
+    _, _, above = uneven_in(atlas, weights, uneven)
+    both_ends = math.hypot(Z * found.noise, above)
+    moved = max(atlas.unbiased(weights) - found.value, 0.0)
+    assert 0.7 * both_ends < found.high - found.value < both_ends + moved - 0.05 * above
+
+
+def test_a_range_that_cuts_no_cell_may_fail_at_both_ends(atlas: Atlas) -> None:
+    whole = atlas.weights(fg.Rectangle(*CITY.sides))
+    found = interval_of(atlas, whole, Unevenness.learnt(atlas.made), noises=NOISES)
+    half = quantile(3 * atlas.noise(whole).fewness / NOISES) * found.noise
+    assert (found.uneven, found.high - found.value) == (0, pytest.approx(half))
+    assert found.value - found.low == pytest.approx(half)
+
+
+def test_learnt_unevenness_is_never_less_than_what_large_circles_need(atlas: Atlas) -> None:
+    assert Unevenness.learnt(atlas.made).by_depth.min() >= 0.6
+    assert interval_of(atlas, atlas.weights(MIDDLE), Unevenness.unknown(), noises=NOISES).uneven > 0
