@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, get_args
 
 from fedgroup.errors import LedgerUnavailable, ProtocolViolation
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.logs import note_exchange
+from fedgroup.live.working import Exchange, Made, Working
 from fedgroup.messages.live import ToOwner
 from fedgroup.owner.node import Letters, OwnerNode
 
 log = logging.getLogger("fedgroup.owner")
-
-_MOST_MADE = 64
-"""How many messages are answered while the answers to others are on their way to the disk."""
 
 
 class OwnersLink(Protocol):
@@ -38,16 +36,18 @@ async def run_owner(
     *,
     decode: Callable[[bytes, tuple[type, ...]], Any],
     flushing: Flushing,
+    working: Working | None = None,
     in_thread: bool = True,
 ) -> None:
     """Answer until cancelled, one message after the other; a database's work is done in a thread.
 
-    Messages that came together are answered together, unless a database is asked for each of them. While what was made
-    waits for the disk, more is made, and goes to disk together. Replies leave in their order.
+    Messages that came together, also to other owners of the same `working`, are answered together, unless a database is
+    asked for each of them. While what was made waits for the disk, more is made, and goes to disk together. Replies
+    leave in their order.
 
     Guarantee: what a message brought about is on disk before anything is sent for it.
     """
-    made, kinds = _Made(), get_args(ToOwner)
+    made, working, kinds = Made(), working or Working(), get_args(ToOwner)
     async with asyncio.TaskGroup() as tasks:
         sending = tasks.create_task(_send_on(node, link, made, flushing))
         at_hand: list[tuple[str, Any]] = []
@@ -55,13 +55,14 @@ async def run_owner(
             message = _read(node, payload, decode, kinds)
             if message is not None and in_thread:
                 work = partial(node.prepare, sender, message, waited_s=link.waited_s)
-                await made.put(_Exchange(sender, message, await asyncio.to_thread(work)))
+                await made.room()
+                made.add([Exchange(sender, message, await asyncio.to_thread(work))])
             elif message is not None:
                 at_hand.append((sender, message))
             if at_hand and not getattr(link, "at_hand", 0):
-                for (one, said), replies in zip(at_hand, _prepared(node, at_hand, link.waited_s), strict=True):
-                    await made.put(_Exchange(one, said, replies))
-                at_hand.clear()
+                await made.room()
+                working.begin(node, at_hand, made, waited_s=link.waited_s)
+                at_hand = []
         await made.all_taken()
         sending.cancel()
 
@@ -80,57 +81,7 @@ def _read(
     return message
 
 
-def _prepared(node: OwnerNode, received: list[tuple[str, Any]], waited_s: float) -> list[Letters]:
-    if len(received) == 1:
-        return [node.prepare(*received[0], waited_s=waited_s)]
-    return node.prepare_many(received, waited_s=waited_s)
-
-
-@dataclass(frozen=True)
-class _Exchange:
-    """A message, who sent it, and what is to be sent for it."""
-
-    sender: str
-    message: Any
-    replies: Letters
-
-
-class _Made:
-    """What was made and has not left; whoever makes more than so much waits."""
-
-    def __init__(self) -> None:
-        self._waiting: list[_Exchange] = []
-        self._news = asyncio.Event()
-        self._room = asyncio.Event()
-        self._gone = asyncio.Event()
-        self._room.set()
-        self._gone.set()
-
-    async def put(self, exchange: _Exchange) -> None:
-        """Add an exchange to the end."""
-        await self._room.wait()
-        self._waiting.append(exchange)
-        self._gone.clear()
-        self._news.set()
-        if len(self._waiting) >= _MOST_MADE:
-            self._room.clear()
-
-    async def take(self) -> list[_Exchange]:
-        """Return, and forget, all there is, once there is something; what was taken before has left then."""
-        if not self._waiting:
-            self._gone.set()
-        await self._news.wait()
-        taken, self._waiting = self._waiting, []
-        self._news.clear()
-        self._room.set()
-        return taken
-
-    async def all_taken(self) -> None:
-        """Wait until everything has left."""
-        await self._gone.wait()
-
-
-async def _send_on(node: OwnerNode, link: OwnersLink, made: _Made, flushing: Flushing) -> None:
+async def _send_on(node: OwnerNode, link: OwnersLink, made: Made, flushing: Flushing) -> None:
     """Send what was made once it is on disk, until cancelled; a ledger that fails makes refusals of it."""
     while True:
         exchanges = await made.take()

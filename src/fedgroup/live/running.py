@@ -30,6 +30,7 @@ from fedgroup.live.provider import LiveProvider
 from fedgroup.live.public_log import PublicLog
 from fedgroup.live.settings import agreed_on
 from fedgroup.live.vouching import Vouching
+from fedgroup.live.working import Working
 from fedgroup.owner.heads import Heads
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.node_parts import OwnersSilo
@@ -205,7 +206,7 @@ async def running_owners(
     async with AsyncExitStack() as stack:
         _collect_less_often(stack)
         identities = [Identity.load(config.identity.folder) for config in configs]
-        flushing, marking, shared = Flushing(), Marking(), Shared(len(configs))
+        flushing, working, marking, shared = Flushing(), Working(), Marking(), Shared(len(configs))
         for config, identity in zip(configs, identities, strict=True):
             shared.moments(config.pace.every_ms)  # another pace is refused before anything is opened
             _require_owner(config, identity, shared.believing(config.identity.authority)[0].trust)
@@ -223,7 +224,12 @@ async def running_owners(
             owner = _owner(config, identity, ledger, port, shared=shared)
             await stack.enter_async_context(owner.link)
             answering = run_owner(
-                owner.node, through(owner.channel), decode=decode_once, flushing=flushing, in_thread=owner.in_thread
+                owner.node,
+                through(owner.channel),
+                decode=decode_once,
+                flushing=flushing,
+                working=working,
+                in_thread=owner.in_thread,
             )
             stack.push_async_callback(_end, asyncio.create_task(answering))
             running.append(owner)

@@ -63,22 +63,24 @@ from fedgroup.owner.rounds import (
     Round,
     answerable,
     cut_to,
+    described,
     masked_reply,
     named,
     noisy_sums,
     partial_letter,
+    read_held,
     read_letter,
     sums_of,
     told_of_masked,
     too_long_to_lead,
     with_bytes,
 )
-from fedgroup.owner.together import Answering, Begin, Earlier, Keep, answered, answered_together
+from fedgroup.owner.together import Answering, Begin, Earlier, Keep, answered, answered_together, in_turn
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.concentrated import require_noise
 from fedgroup.privacy.laplace import require_drawable
 from fedgroup.privacy.noise import NoiseSource
-from fedgroup.privacy.release import disclose_to_leader, release_vectors, scale_of_noise, scales_of
+from fedgroup.privacy.release import disclose_to_leader, scale_of_noise, scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.privacy.windows import span_of, span_of_vectors
 from fedgroup.questions.query import RangeQuery
@@ -161,22 +163,39 @@ class OwnerNode:
 
     def prepare(self, sender: str, message: ToOwner, *, waited_s: float = 0.0) -> Letters:
         """Return what `receive` would; the caller sends it only after `ledger.flush()` has returned."""
+        return answered(self._prepared(sender, message, self._clock() - waited_s), self.ledger)
+
+    def prepare_many(self, received: Sequence[tuple[str, ToOwner]], *, waited_s: float = 0.0) -> list[Letters]:
+        """Return what `prepare` would for each message, in their order."""
+        several = self.answering(received, waited_s=waited_s)
+        return [letters for some in answered_together([(one, self.ledger) for one in several]) for letters in some]
+
+    def answering(
+        self, received: Sequence[tuple[str, ToOwner]], *, waited_s: float = 0.0
+    ) -> list[Answering[list[Letters]]]:
+        """Return what leads to what `prepare` would return for each message, in their order.
+
+        Questions to this owner alone go together: each is an answer by itself. All else is one, message by message.
+        """
+        arrived = self._clock() - waited_s
+        alone = [message for sender, message in received if sender == PROVIDER and self._goes_together(message)]
+        if len(alone) < len(received):
+            return [in_turn(self._prepared(sender, message, arrived) for sender, message in received)]
+        return [self._by_itself(ask, arrived) for ask in alone]
+
+    def _by_itself(self, ask: Ask, arrived: float) -> Answering[list[Letters]]:
+        try:
+            return [(yield from self._alone(ask, arrived + ask.within_ms / 1000))]
+        except Exception as error:
+            return [self.refusal(PROVIDER, ask, error)]
+
+    def _prepared(self, sender: str, message: ToOwner, arrived: float) -> Answering[Letters]:
         self._charged = b""
         try:
-            letters = self._received(sender, message, self._clock() - waited_s)
+            letters = yield from self._received(sender, message, arrived)
         except Exception as error:
             letters = self.refusal(sender, message, error)
         return [*letters, *self._news_of_left()]
-
-    def prepare_many(self, received: Sequence[tuple[str, ToOwner]], *, waited_s: float = 0.0) -> list[Letters]:
-        """Return what `prepare` would for each message, in their order; questions to this owner alone go together."""
-        asked = [message for sender, message in received if sender == PROVIDER and self._goes_together(message)]
-        if len(asked) < len(received):
-            return [self.prepare(sender, message, waited_s=waited_s) for sender, message in received]
-        arrived = self._clock() - waited_s
-        found = answered_together([self._alone(ask, arrived + ask.within_ms / 1000) for ask in asked], self.ledger)
-        pairs = zip(asked, found, strict=True)
-        return [self.refusal(PROVIDER, ask, it) if isinstance(it, Exception) else it for ask, it in pairs]
 
     def _goes_together(self, message: Any) -> TypeGuard[Ask]:
         """Tell whether this is a question to this owner alone that brings about nothing but its answer."""
@@ -188,9 +207,9 @@ class OwnerNode:
         """Return what to send instead of an answer that an error spoilt."""
         return self._refused(about(message), reason_of(error)) if sender == PROVIDER else []
 
-    def _received(self, sender: str, message: ToOwner, arrived: float) -> Letters:
+    def _received(self, sender: str, message: ToOwner, arrived: float) -> Answering[Letters]:
         if isinstance(message, Letter):
-            return self._letter(sender, message)
+            return (yield from self._letter(sender, message))
         if sender != PROVIDER:
             raise ProtocolViolation("only the provider asks")
         unwilling = self._unwilling(message)
@@ -199,13 +218,13 @@ class OwnerNode:
             return self._said(Refused(about(message), unwilling), *seen)
         match message:
             case Ask():
-                return self._asked(message, arrived + message.within_ms / 1000)
+                return (yield from self._asked(message, arrived + message.within_ms / 1000))
             case Go():
-                return self._gone(message)
+                return (yield from self._gone(message))
             case Unmask():
                 return self._said(self._unmaskings.told(message, fewest=self.policy.fewest_members))
             case Describe():
-                return self._described(message)
+                return (yield from self._described(message))
             case Check():
                 same = self.ledger.snapshot_of(message.earlier) == self._silo.snapshot()
                 return self._said(Checked(message.round, same))
@@ -236,8 +255,9 @@ class OwnerNode:
             return "paused"
         if not self.agrees(message):
             return "federation"
-        unlogged = isinstance(message, (Ask, Describe)) and not self.heads.admits(message)
-        return "log" if unlogged and not (isinstance(message, Describe) and self._kept(message.round)) else None
+        if not isinstance(message, (Ask, Describe)) or self.heads.admits(message):
+            return None
+        return None if isinstance(message, Describe) and self.ledger.kept_reply(message.round) else "log"
 
     # --- groups -------------------------------------------------------------------------------------------------------
 
@@ -258,9 +278,10 @@ class OwnerNode:
 
     # --- setup --------------------------------------------------------------------------------------------------------
 
-    def _described(self, asked: Describe) -> Letters:
-        if (kept := self._kept(asked.round)) is not None:
-            return [(PROVIDER, kept)]
+    def _described(self, asked: Describe) -> Answering[Letters]:
+        kept = yield Earlier(asked.round)
+        if kept is not None:
+            return [(PROVIDER, with_bytes(kept))]
         reason = self.policy.against_vector(asked, self._map)
         if reason is not None:
             return self._refused(asked.round, reason)
@@ -269,20 +290,13 @@ class OwnerNode:
         require_drawable(scale_of_noise(self._protection.of_histogram(), epsilon))
 
         def make() -> Described:
-            exact = self._silo.vector(grid)
-            noisy = release_vectors(
-                exact[None, :], grid=grid, epsilon=epsilon, protection=self._protection, noise=self._noise
-            )
-            return Described(asked.round, [int(value) for value in noisy.values[0]])
+            return described(asked, self._silo.vector(grid), grid, protection=self._protection, noise=self._noise)
 
         text = f"noisy counts of {asked.columns}x{asked.rows} cells, {named(asked)}"
         charge = Charge(epsilon, "setup", text, protection=self._protected, span=span_of_vectors(self._protection))
-        return [(PROVIDER, self._answered(asked.round, charge, make))]
+        return [(PROVIDER, (yield from self._answering(asked.round, charge, make)))]
 
     # --- charge, count, keep ------------------------------------------------------------------------------------------
-
-    def _answered(self, round_id: bytes, charge: Charge, make: Callable[[], Any]) -> bytes:
-        return answered(self._answering(round_id, charge, make), self.ledger)
 
     def _answering(self, round_id: bytes, charge: Charge, make: Callable[[], Any]) -> Answering[bytes]:
         """Charge, then count and make the reply, and return it kept; what was said in this round before is said again.
@@ -313,11 +327,6 @@ class OwnerNode:
             raise refused
         return with_bytes(kept)
 
-    def _kept(self, round_id: bytes) -> bytes | None:
-        """Return the reply of a round that was answered; one that was charged and has no reply gets none any more."""
-        kept = self.ledger.kept_reply(round_id)
-        return None if kept is None else with_bytes(kept)
-
     # --- what is left -------------------------------------------------------------------------------------------------
 
     def _left(self, round_id: bytes) -> Left:
@@ -336,12 +345,12 @@ class OwnerNode:
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
-    def _asked(self, ask: Ask, until: float) -> Letters:
+    def _asked(self, ask: Ask, until: float) -> Answering[Letters]:
         if ask.plan is None:
-            return answered(self._alone(ask, until), self.ledger)
-        kept = self._kept(ask.round)
+            return (yield from self._alone(ask, until))
+        kept = yield Earlier(ask.round)
         if kept is not None:
-            return self._again(ask, kept)
+            return self._again(ask, with_bytes(kept))
         query, reason = self._read(ask, until)
         if reason is not None:
             return self._refused(ask.round, reason)
@@ -354,7 +363,7 @@ class OwnerNode:
             for scale in scales_of(query, self._protection).values():
                 require_noise(scale, shared=True)
             return self._ready(this, "masked")
-        return self._disclose(this)
+        return (yield from self._disclose(this))
 
     def _alone(self, ask: Ask, until: float) -> Answering[Letters]:
         try:
@@ -402,12 +411,12 @@ class OwnerNode:
         if self._clock() > until:
             raise Unknown("late")
 
-    def _disclose(self, this: Round) -> Letters:
+    def _disclose(self, this: Round) -> Answering[Letters]:
         """Send the exact answer to the leader, sealed; the leader itself keeps its own until the roster is fixed."""
         group, query = this.group, this.query
         if group.position == 0:
             return self._ready(this, "leading")
-        letter = self._answered(
+        letter = yield from self._answering(
             this.ask.round,
             self._charge(this.ask, query, f"to {group.leader}, who leads a trusted group of {len(group.members)}"),
             lambda: partial_letter(this, disclose_to_leader(self._exact(query)), self._identity),
@@ -415,21 +424,20 @@ class OwnerNode:
         self._open.end(this)
         return [(group.leader, letter), *self._said(Ready(this.ask.round))]
 
-    def _letter(self, sender: str, letter: Letter) -> Letters:
+    def _letter(self, sender: str, letter: Letter) -> Answering[Letters]:
         """Keep a member's exact answer for the sum of its group; nobody else's letters count."""
         this = self._open.find(letter.round)
         if this is None:
             self._open.hold(sender, letter)
             return []
-        position, sums = read_letter(this, sender, letter, self._identity)
-        this.letters.setdefault(position, sums)
-        return self._lead(this) if this.awaited is not None and this.complete else []
+        read_letter(this, sender, letter, self._identity)
+        return (yield from self._lead(this)) if this.awaited is not None and this.complete else []
 
-    def _gone(self, go: Go) -> Letters:
+    def _gone(self, go: Go) -> Answering[Letters]:
         """Answer a round whose roster is fixed; asked again, a leader adds up what it has."""
-        kept = self._kept(go.round)
+        kept = yield Earlier(go.round)
         if kept is not None:
-            return [(PROVIDER, kept)]
+            return [(PROVIDER, with_bytes(kept))]
         this = self._open.find(go.round)
         if this is None or not this.ready:
             raise Unknown("round")
@@ -441,21 +449,14 @@ class OwnerNode:
             this.group.terms.require_enough(len(go.positions))
             if len(go.positions) < self.policy.fewest_members:
                 return self._refused(go.round, "members")
-            return self._mask(this, go.positions)
+            return (yield from self._mask(this, go.positions))
         if this.group.position != 0:
             raise ProtocolViolation("the leader of a group answers for it")
-        self._collect(this)
+        read_held(this, self._open.held(this.ask.round), self._identity)
         hurry, this.awaited = this.awaited is not None, list(go.positions)
-        return self._lead(this) if this.complete or hurry else []
+        return (yield from self._lead(this)) if this.complete or hurry else []
 
-    def _collect(self, this: Round) -> None:
-        """Read the letters that came before the question did."""
-        for sender, letter in self._open.held(this.ask.round):
-            with contextlib.suppress(ProtocolViolation):
-                position, sums = read_letter(this, sender, letter, self._identity)
-                this.letters.setdefault(position, sums)
-
-    def _lead(self, this: Round) -> Letters:
+    def _lead(self, this: Round) -> Answering[Letters]:
         """Add up what the members of a trusted group disclosed and the leader's own answer, with one noise."""
         self._require_time(this.until)
 
@@ -464,11 +465,11 @@ class OwnerNode:
             return Noisy(this.ask.round, self._noisy(exact, this.query), heard)
 
         charge = self._charge(this.ask, this.query, f"leading a trusted group of {len(this.group.members)}")
-        reply = self._answered(this.ask.round, charge, make)
+        reply = yield from self._answering(this.ask.round, charge, make)
         self._open.end(this)
         return [(PROVIDER, reply)]
 
-    def _mask(self, this: Round, positions: Sequence[int]) -> Letters:
+    def _mask(self, this: Round, positions: Sequence[int]) -> Answering[Letters]:
         member, round_id = this.group.masked_with(self._identity.owner_key, positions), this.ask.round
 
         def make() -> Masked:
@@ -477,7 +478,7 @@ class OwnerNode:
             return masked_reply(this, exact, member, positions, protection=self._protection, noise=self._noise, own=own)
 
         told = told_of_masked(this, len(positions), self._protection)
-        reply = self._answered(round_id, self._charge(this.ask, this.query, told), make)
+        reply = yield from self._answering(round_id, self._charge(this.ask, this.query, told), make)
         self._open.end(this)
         return [(PROVIDER, reply)]
 

@@ -61,6 +61,14 @@ class AnswerTerms:
         return self.partition.labels[self.seats]
 
     @cached_property
+    def member_of_seat(self) -> Ints:
+        """The place of each owner of this host among the members of masked groups, -1 for those in none."""
+        members = np.empty(0, dtype=np.int64) if self.masked is None else self.masked.members
+        member_at = np.full(self.partition.owners, -1, dtype=np.int64)
+        member_at[members] = np.arange(len(members))
+        return member_at[self.seats]
+
+    @cached_property
     def trusted(self) -> Codes:
         """The groups that are not masked."""
         return np.flatnonzero(~self.partition.is_masked).astype(np.int32)
@@ -250,10 +258,10 @@ def _members_sums(hidden: Found, query: RangeQuery, terms: AnswerTerms) -> Itera
     Members without records here answer 0.
     """
     assert terms.masked is not None  # noqa: S101  asked for by masked groups only
-    members = terms.masked.members
-    member_at = np.full(terms.partition.owners, -1, dtype=np.int64)
-    member_at[members] = np.arange(len(members))
-    whose = member_at[terms.seats[hidden.code]]
+    members, whose = terms.masked.members, terms.member_of_seat[hidden.code]
+    if query.bins == 1:
+        yield 0, {part: sum_by(whose, values, len(members))[:, None] for part, values in hidden.units.items()}
+        return
     order = np.argsort(hidden.bin, kind="stable")
     whose, sorted_bin = whose[order], hidden.bin[order]
     units = {part: values[order] for part, values in hidden.units.items()}

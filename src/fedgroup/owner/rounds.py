@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidQuery, ProtocolViolation
 from fedgroup.messages import Variances
 from fedgroup.messages.asked import Ask, Describe
-from fedgroup.messages.said import Letter, Masked
+from fedgroup.messages.said import Described, Letter, Masked
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.owner.cells import require_following
 from fedgroup.owner.groups import Group
@@ -22,7 +24,7 @@ from fedgroup.owner.node_parts import OwnersSilo
 from fedgroup.owner.refusals import Unknown, require_answerable
 from fedgroup.privacy.lone_share import epsilon_if_alone
 from fedgroup.privacy.noise import NoiseSource
-from fedgroup.privacy.release import Disclosed, release_masked, release_sum, scales_of
+from fedgroup.privacy.release import Disclosed, release_masked, release_sum, release_vectors, scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.privacy.skellam import skellam_rho
 from fedgroup.questions.query import RangeQuery
@@ -32,7 +34,7 @@ from fedgroup.secure.masking import round_context
 from fedgroup.secure.member import Member
 from fedgroup.secure.recovery import OwnMasks
 from fedgroup.secure.widths import word_bytes
-from fedgroup.space import PublicMap
+from fedgroup.space import Grid, PublicMap
 
 Ints = npt.NDArray[np.int64]
 
@@ -155,8 +157,15 @@ def partial_letter(this: Round, disclosed: Disclosed, identity: Any) -> Letter:
     return Letter(this.ask.round, identity.seal(this.group.members[0], _context(this), plain))
 
 
-def read_letter(this: Round, sender: str, letter: Letter, identity: Any) -> tuple[int, Ints]:
-    """Return a member's position and exact answer; a letter of anyone else, or of another round, is refused."""
+def read_held(this: Round, held: Iterable[tuple[str, Letter]], identity: Any) -> None:
+    """Read the letters that came before the question did; those that are none of a member's are left out."""
+    for sender, letter in held:
+        with suppress(ProtocolViolation):
+            read_letter(this, sender, letter, identity)
+
+
+def read_letter(this: Round, sender: str, letter: Letter, identity: Any) -> None:
+    """Take in a member's exact answer, the first of each; a letter of anyone else, or of another round, is refused."""
     group = this.group
     position = next((i for i, member in enumerate(group.members) if member.name == sender), None)
     if position in (None, 0) or group.mode != "trusted" or group.position != 0 or letter.round != this.ask.round:
@@ -167,7 +176,16 @@ def read_letter(this: Round, sender: str, letter: Letter, identity: Any) -> tupl
     if len(plain) != 2 + numbers * _NUMBER or int.from_bytes(plain[:2], "big") != position:
         raise ProtocolViolation("a letter holds its writer's position and the numbers of its answer")
     words = np.frombuffer(plain, dtype=">i8", offset=2).astype(np.int64)
-    return position, words[: this.query.bins * len(this.query.parts)]
+    this.letters.setdefault(position, words[: this.query.bins * len(this.query.parts)])
+
+
+def described(
+    asked: Describe, exact: npt.NDArray[np.int32], grid: Grid, *, protection: Protection, noise: NoiseSource
+) -> Described:
+    """Return an owner's counts over a grid, with noise on each cell."""
+    epsilon = Epsilon(asked.epsilon_nano)
+    noisy = release_vectors(exact[None, :], grid=grid, epsilon=epsilon, protection=protection, noise=noise)
+    return Described(asked.round, [int(value) for value in noisy.values[0]])
 
 
 def _numbers(query: RangeQuery) -> int:

@@ -1,16 +1,17 @@
-"""Answers that share transactions: each is a generator that says what it needs of the ledger next.
+"""Answers that share transactions: each is a generator that says what it needs of its owner's ledger next.
 
-It asks to be charged, what was said earlier in its round if it is not to be answered anew, and to have its reply kept,
-each once at most and in this order; it counts before the last. What several answers need at the same time is done in
-one transaction.
+It asks what was said earlier in a round, to be charged, and to have its reply kept; it counts between the last two.
+What several answers need at the same time is done in one transaction of the file that their ledgers are in: answers of
+one owner, or of all owners whose ledgers share a file.
 
-Guarantee: an answer goes on only after what it asked for was done. So none counts before it is charged, and one that
-           the budget does not cover, or that fails, holds up no other.
+Guarantee: an answer goes on only after what it asked for was done, and is in the file. So none counts before it is
+           charged, and one that the budget does not cover, or that fails, holds up no other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -48,58 +49,78 @@ Answering = Generator[Need, Any, Result]
 
 
 def answered(one: Answering[Result], ledger: RoundLedger) -> Result:
-    """Return what an answer comes to, or raise what it fails with."""
-    try:
-        need = next(one)
-        while True:
-            (given,) = _done({0: need}, ledger).values()
-            need = one.throw(given) if isinstance(given, Exception) else one.send(given)
-    except StopIteration as end:
-        found: Result = end.value
-        return found
+    """Return what an answer comes to."""
+    (found,) = answered_together([(one, ledger)])
+    return found
 
 
-def answered_together(several: Sequence[Answering[Result]], ledger: RoundLedger) -> list[Result | Exception]:
-    """Return what each answer comes to, or what it fails with."""
-    found: dict[int, Result | Exception] = {}
+def answered_together(several: Sequence[tuple[Answering[Result], RoundLedger]]) -> list[Result]:
+    """Return what answers come to, each with the ledger of its owner; all charges come before anything is counted."""
+    found: dict[int, Result] = {}
     needs: dict[int, Need] = {}
 
-    def go_on(at: int, resume: Callable[[], Need]) -> None:
+    def go_on(at: int, resume: Callable[..., Need], *given: Any) -> None:
         try:
-            needs[at] = resume()
+            needs[at] = resume(*given)
         except StopIteration as end:
             found[at] = end.value
-        except Exception as error:
-            found[at] = error
 
-    for at, each in enumerate(several):
-        go_on(at, each.__next__)
-    for kind in (Begin, Earlier, Keep):
-        alike = {at: needs.pop(at) for at, need in list(needs.items()) if isinstance(need, kind)}
-        for at, given in _done(alike, ledger).items():
-            each = several[at]
-            if isinstance(given, Exception):
-                go_on(at, lambda each=each, given=given: each.throw(given))  # type: ignore[misc]
-            else:
-                go_on(at, lambda each=each, given=given: each.send(given))  # type: ignore[misc]
+    for at, (one, _) in enumerate(several):
+        go_on(at, one.__next__)
+    while needs:
+        for kind in (Begin, Earlier, Keep):
+            alike = {at: needs.pop(at) for at, need in list(needs.items()) if isinstance(need, kind)}
+            for at, given in _done(alike, several).items():
+                one = several[at][0]
+                go_on(at, one.throw if isinstance(given, Exception) else one.send, given)
     return [found[at] for at in range(len(several))]
 
 
-def _done(needs: Mapping[int, Need], ledger: RoundLedger) -> dict[int, Any]:
-    """Return what is given for each of these needs, which are of one kind; an error of the ledger is for all."""
-    if not needs:
-        return {}
-    try:
-        return dict(zip(needs, _given(list(needs.values()), ledger), strict=True))
-    except Exception as error:
-        return dict.fromkeys(needs, error)
+def in_turn(several: Iterable[Answering[Result]]) -> Answering[list[Result]]:
+    """Return what answers come to, each begun when the one before it has ended."""
+    found: list[Result] = []
+    for one in several:
+        found.append((yield from one))
+    return found
+
+
+def _done(needs: Mapping[int, Need], several: Sequence[tuple[Any, RoundLedger]]) -> dict[int, Any]:
+    """Return what is given for each of these needs, which are of one kind; an error of a file is for all in it."""
+    files: dict[int, dict[int, list[int]]] = {}
+    for at in needs:
+        ledger = several[at][1]
+        files.setdefault(id(_file_of(ledger)), {}).setdefault(id(ledger), []).append(at)
+    done: dict[int, Any] = {}
+    for ledgers in files.values():
+        all_of_file = [at for same in ledgers.values() for at in same]
+        try:
+            with _transaction(several[all_of_file[0]][1], needs[all_of_file[0]]):
+                for same in ledgers.values():
+                    done |= zip(same, _given([needs[at] for at in same], several[same[0]][1]), strict=True)
+        except Exception as error:
+            done |= dict.fromkeys(all_of_file, error)
+    return done
+
+
+def _file_of(ledger: RoundLedger) -> object:
+    return getattr(ledger, "disk", ledger)
+
+
+def _transaction(ledger: RoundLedger, need: Need) -> AbstractContextManager[Any]:
+    """Return one transaction for all ledgers of a file, where it has many; to look something up takes none."""
+    together = getattr(ledger, "together", None)
+    return nullcontext() if together is None or isinstance(need, Earlier) else together()
 
 
 def _given(needs: Sequence[Any], ledger: RoundLedger) -> Sequence[Any]:
-    match needs[0]:
-        case Earlier():
-            return ledger.kept_replies([each.round for each in needs])
-        case Begin():
-            begun = ledger.begin_rounds([(each.round, each.charge, each.snapshot) for each in needs])
-            return [new if error is None else error for new, error in begun]
-    return ledger.keep_replies([(each.round, each.reply) for each in needs])
+    """Return what one owner's ledger gives; an error of the ledger is for all that the owner needs."""
+    try:
+        match needs[0]:
+            case Earlier():
+                return ledger.kept_replies([each.round for each in needs])
+            case Begin():
+                begun = ledger.begin_rounds([(each.round, each.charge, each.snapshot) for each in needs])
+                return [new if error is None else error for new, error in begun]
+        return ledger.keep_replies([(each.round, each.reply) for each in needs])
+    except Exception as error:
+        return [error] * len(needs)

@@ -13,12 +13,14 @@ import secrets
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from fedgroup.errors import InvalidInput, LedgerUnavailable
 from fedgroup.messages.logged import Head
+from fedgroup.storage.hosted_batch import NO_REPLY, Batch
 from fedgroup.storage.marks import Mark
 from fedgroup.storage.sqlite_file import SQLiteFile
 
@@ -73,8 +75,6 @@ _HOUR = len("2026-01-01T00")
 _HEADS_KNOWN = 1_024
 _ROUNDS_KNOWN = 256
 
-NO_REPLY = b""
-"""A round that was charged and has not been answered: it never is, if whoever was at it is gone."""
 DROPPED = b"\0"
 """A reply that was sent so long ago that its bytes are not kept any more."""
 
@@ -99,6 +99,8 @@ class HostedFile(SQLiteFile):
         self._aged: set[bytes] = set()
         self._dropped_in = ""
         self.keep_days: int | None = None
+        self._batch = Batch()
+        self._in_batch = False
         super().__init__(path, busy_seconds=busy_seconds, flushed_later=flushed_later, read_only=read_only)
 
     # --- owners -------------------------------------------------------------------------------------------------------
@@ -129,6 +131,46 @@ class HostedFile(SQLiteFile):
     def on_disk(self) -> int:
         """How much of what was written is on disk; nothing any more once a flush has failed."""
         return -1 if self._lost else self._flushed
+
+    # --- writing together ---------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def together(self) -> Iterator[Batch]:
+        """Let owners write in one transaction, which ends with the context; inside of another one, it is that one.
+
+        Guarantee: all of it is in the file when the context is over, or, where that raises, none of it.
+        """
+        with self._turn:
+            if self._in_batch:
+                yield self._batch
+                return
+            try:
+                with self._transaction() as connection:
+                    self._in_batch = True
+                    self._batch.begin(connection)
+                    yield self._batch
+                    self._batch.write()
+            except BaseException:
+                self._forget()
+                raise
+            finally:
+                self._in_batch = False
+            self._batch.end()
+
+    def _note_unflushed(self) -> None:
+        super()._note_unflushed()
+        if not self._in_batch:  # whatever it was may have changed rows that are remembered
+            self._batch.forget()
+
+    def _open(self, *, create: bool) -> sqlite3.Connection:
+        self._forget()
+        return super()._open(create=create)
+
+    def _forget(self) -> None:
+        """Forget what is known of rows: what was written with them may not have been committed."""
+        self._batch.forget()
+        self._heads.clear()
+        self._aged.clear()
 
     # --- marks --------------------------------------------------------------------------------------------------------
 
@@ -195,13 +237,10 @@ class HostedFile(SQLiteFile):
             row = (head.number, head.head, head.signature, head.round, head.tag)
             connection.execute(_NEW_HEAD, row)
             (known,) = connection.execute(_HEAD, row).fetchone()
+            self._heads[head] = int(known)
+            if len(self._heads) > _HEADS_KNOWN:
+                self._heads.popitem(last=False)
         return int(known)
-
-    def remember_heads(self, numbers: dict[Head, int]) -> None:
-        """Take in that heads are kept under these numbers; their transaction is over."""
-        self._heads |= numbers
-        while len(self._heads) > _HEADS_KNOWN:
-            self._heads.popitem(last=False)
 
     def note_age(self, connection: sqlite3.Connection, round_id: bytes, now: str) -> None:
         """Note when a round was first begun, once for all owners, and drop some replies that are too old."""
@@ -215,9 +254,6 @@ class HostedFile(SQLiteFile):
                 connection.execute("UPDATE rounds SET reply = ? WHERE id = ? AND reply <> ?", (DROPPED, each, NO_REPLY))
                 connection.execute("DELETE FROM ages WHERE at = ? AND round = ?", (at, each))
             self._dropped_in = now[:_HOUR] if not old else ""
-
-    def noted_age(self, round_id: bytes) -> None:
-        """Take in that a round's age was noted; its transaction is over."""
         if len(self._aged) >= _ROUNDS_KNOWN:
             self._aged.clear()
         self._aged.add(round_id)

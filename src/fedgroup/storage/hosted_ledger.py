@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from fedgroup.epsilon import Epsilon
@@ -31,7 +31,8 @@ from fedgroup.privacy.budget import (
 from fedgroup.privacy.windows import WindowBudget, WindowsSpent
 from fedgroup.rho import Rho
 from fedgroup.storage.heads_table import ANOTHER_LOG, MOST_FORKS
-from fedgroup.storage.hosted_file import DROPPED, NO_REPLY, HostedFile
+from fedgroup.storage.hosted_batch import NO_REPLY, Batch
+from fedgroup.storage.hosted_file import DROPPED, HostedFile
 from fedgroup.storage.hosted_rows import HEADS, KEPT, LINE, LINES, MOVED, ROW, Row, own_charge
 from fedgroup.storage.marks import Mark, Unmarked
 from fedgroup.storage.sqlite import Standing, now_in_words
@@ -68,6 +69,10 @@ class HostedLedger:
     def path(self) -> Path:
         return self.disk.path
 
+    def together(self) -> AbstractContextManager[Batch]:
+        """Let all owners of the file write in one transaction while the context lasts."""
+        return self.disk.together()
+
     # --- rounds -------------------------------------------------------------------------------------------------------
 
     def begin_rounds(self, rounds: Sequence[tuple[bytes, Charge, str]]) -> list[tuple[bool, BudgetExhausted | None]]:
@@ -78,12 +83,12 @@ class HostedLedger:
         """
         begun: list[tuple[bool, BudgetExhausted | None]] = []
         new: dict[bytes, tuple[Charge, str]] = {}
-        now, heads, numbers = now_in_words(), list(self._heads), dict[Head, int]()
-        with self.disk._transaction() as connection:
-            row = self._row(connection)
-            standing = row.standing
+        now, heads = now_in_words(), list(self._heads)
+        with self.disk.together() as batch:
+            row = batch.row(self._number)
+            before = standing = row.standing
             for round_id, charge, snapshot in rounds:
-                known = round_id in new or connection.execute(KEPT, (round_id, self._number)).fetchone() is not None
+                known = round_id in new or batch.has_begun(round_id, self._number)
                 try:
                     if not known:
                         added = settle([own_charge(charge)], cap=standing.cap, before=standing.spending)
@@ -93,36 +98,39 @@ class HostedLedger:
                     begun.append((not known, None))
                 except BudgetExhausted as error:
                     begun.append((False, error))
-            for round_id, (charge, snapshot) in new.items():
-                self._add_line(connection, row, charge, now)
-                connection.execute(
-                    "INSERT INTO rounds VALUES (?, ?, ?, ?)", (round_id, self._number, NO_REPLY, snapshot)
-                )
-                self.disk.note_age(connection, round_id, now)
-            for head in heads:
-                numbers[head] = self.disk.head_number(connection, head)
-                self._add_seen(connection, row, numbers[head])
-            self._store(connection, row, standing)
-        self._written = self.disk.position
-        self.disk.remember_heads(numbers)
-        for round_id in new:
-            self.disk.noted_age(round_id)
-        del self._heads[: len(heads)]
-        self._count_unmarked(row.standing, standing)
-        self._seen = standing
+            lines = [self._line_of(before.accounting, charge) for charge, _ in new.values()]
+            numbers = [self.disk.head_number(batch.connection, head) for head in heads]
+            for round_id in new:
+                self.disk.note_age(batch.connection, round_id, now)
+            # nothing fails from here on: an owner's rounds are all in the batch, or none
+            for (round_id, (_, snapshot)), line in zip(new.items(), lines, strict=True):
+                row.line = batch.add_line(self._number, row.line, now, before.epoch, *line)
+                batch.begin_round(round_id, self._number, snapshot)
+            for number in numbers:
+                row.seen = batch.add_seen(self._number, row.seen, row.log, number)
+            row.lines, row.standing = row.lines + len(new), standing
+            if new or heads:
+                batch.move(self._number, row)
+            batch.afterwards(lambda: self._have_begun(before, standing, len(heads)))
         return begun
+
+    def _have_begun(self, before: Standing, after: Standing, heads: int) -> None:
+        """Take in that rounds, and so many heads, are written."""
+        self._written, self._seen = self.disk.position, after
+        del self._heads[:heads]
+        self._count_unmarked(before, after)
 
     def keep_replies(self, replies: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
         """Return the replies of some rounds that were begun, kept in one transaction; the first of each stays."""
-        # one statement is a transaction by itself, and a third of the work
-        with self.disk._reading() if len(replies) == 1 else self.disk._transaction() as connection:
-            found = [self._kept_first(connection, round_id, reply) for round_id, reply in replies]
-            self.disk._note_unflushed()
-        self._written = self.disk.position
-        kept = [reply for reply in found if reply is not None and reply != DROPPED]
-        if len(kept) < len(replies):
+        with self.disk.together() as batch:
+            kept = [self._kept_first(batch, round_id, reply) for round_id, reply in replies]
+            batch.afterwards(self._have_kept)
+        if None in kept:
             raise InvalidInput("a round is charged before its reply is kept, and its reply is kept once")
-        return kept
+        return [reply for reply in kept if reply is not None]
+
+    def _have_kept(self) -> None:
+        self._written = self.disk.position
 
     def keep_survivors(self, round_id: bytes, survivors: bytes) -> bytes:
         """Return the members that masks of a round are taken off for, kept; the first set of a round stays."""
@@ -389,7 +397,7 @@ class HostedLedger:
             pure = standing.accounting == PURE
             row = self._row(connection)
             self._line(connection, row, ("lost", why, left if pure else 0, None if pure else left), now_in_words())
-            self._store(connection, row, row.standing)
+            self._store(connection, row)
             frozen = (self._number, epoch, "nothing", b"")
             connection.execute("INSERT OR REPLACE INTO frozen VALUES (?, ?, ?, ?)", frozen)
         self._note_written()
@@ -430,36 +438,30 @@ class HostedLedger:
         with self.disk._reading() as connection:
             return self._row(connection).standing
 
-    def _add_line(self, connection: sqlite3.Connection, row: Row, charge: Charge, at: str) -> None:
-        accounting = row.standing.accounting
+    @staticmethod
+    def _line_of(accounting: Accounting, charge: Charge) -> tuple[str, str, int, int | None]:
         nano = charge.epsilon.nano if charge.rho is None else 0
         pico = None if accounting == PURE else accounting.units_of(charge.epsilon, charge.rho)
-        self._line(connection, row, (charge.purpose, charge.question, nano, pico), at)
+        return charge.purpose, charge.question, nano, pico
 
     def _line(self, connection: sqlite3.Connection, row: Row, told: tuple[str, str, int, int | None], at: str) -> None:
         line = (self._number, row.line, at, row.standing.epoch, *told)
         row.line, row.lines = int(connection.execute(LINE, line).lastrowid or 0), row.lines + 1
 
-    def _add_seen(self, connection: sqlite3.Connection, row: Row, head: int) -> None:
-        add = "INSERT INTO seen (owner, before, log, head) VALUES (?, ?, ?, ?)"
-        row.seen = int(connection.execute(add, (self._number, row.seen, row.log, head)).lastrowid or 0)
-
     def _note(self, connection: sqlite3.Connection, text: str) -> None:
         row = self._row(connection)
         self._line(connection, row, ("note", text, 0, None), now_in_words())
-        self._store(connection, row, row.standing)
+        self._store(connection, row)
 
-    def _store(self, connection: sqlite3.Connection, row: Row, standing: Standing) -> None:
-        facts = (standing.spending.for_all, standing.protection, row.lines, row.line, row.seen, self._number)
-        connection.execute(MOVED, facts)
+    def _store(self, connection: sqlite3.Connection, row: Row) -> None:
+        connection.execute(MOVED, (*row.facts, self._number))
 
-    def _kept_first(self, connection: sqlite3.Connection, round_id: bytes, reply: bytes) -> bytes | None:
-        """Keep a reply, unless another one is kept for its round, and return the one that is."""
-        keep = "UPDATE rounds SET reply = ? WHERE id = ? AND owner = ? AND reply = ?"
-        if connection.execute(keep, (reply, round_id, self._number, NO_REPLY)).rowcount == 1:
+    def _kept_first(self, batch: Batch, round_id: bytes, reply: bytes) -> bytes | None:
+        """Keep a reply, unless another one is kept for its round, and return the one that is; None if there is none."""
+        if batch.keep_reply(round_id, self._number, reply):
             return reply
-        row = connection.execute(KEPT, (round_id, self._number)).fetchone()
-        return None if row is None else bytes(row[0])
+        kept = batch.reply(round_id, self._number)
+        return None if kept in (NO_REPLY, DROPPED) else kept
 
     def _comparisons(self, connection: sqlite3.Connection, epoch: int) -> int:
         look = "SELECT count(*) FROM comparisons WHERE owner = ? AND epoch = ?"

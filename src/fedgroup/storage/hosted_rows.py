@@ -40,6 +40,18 @@ class Row:
         self.lines, self.line, self.log, self.seen = (int(each) for each in counts)
         self.standing = Standing.of((epoch, cap, units, None, protection, delta, None))
 
+    def copy(self) -> Row:
+        """Return the same row, to be changed."""
+        made = Row.__new__(Row)
+        made.lines, made.line, made.log, made.seen = self.lines, self.line, self.log, self.seen
+        made.standing = self.standing
+        return made
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """What `MOVED` writes of it."""
+        return self.standing.spending.for_all, self.standing.protection, self.lines, self.line, self.seen
+
 
 def own_charge(charge: Charge) -> Charge:
     """Return a charge to this owner for one round of its own, and refuse others."""

@@ -10,7 +10,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -135,8 +135,9 @@ class Standing:
 
     def after(self, charge: Charge, added: Spending) -> Standing:
         """Return where a ledger stands after a charge to all of its owners, which added so much."""
-        spent = replace(self.spending, for_all=self.spending.for_all + added.for_all)
-        return replace(self, spending=spent, protection=self.protection or charge.protection)
+        before = self.spending
+        spent = Spending(before.for_all + added.for_all, before.for_some, before.accounting)
+        return Standing(self.epoch, self.cap, spent, self.protection or charge.protection, self.windowed)
 
 
 class SQLiteLedger(SQLiteFile):

@@ -114,6 +114,11 @@ class SQLiteFile:
         """Remember that something written, or something read that another process wrote, may not be on disk yet."""
         self._written += self._flushed_later
 
+    @property
+    def _turn(self) -> threading.RLock:
+        """Held while a file is used; who holds it may use the file."""
+        return _ONE_AT_A_TIME
+
     def _reading(self) -> _Use:
         return _Use(self, writing=False)
 

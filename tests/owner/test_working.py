@@ -1,0 +1,162 @@
+"""Owners of one process that work together: charged in one transaction before anybody counts, each in its own order."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import sqlite3
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from node_world import MAP, WIRE, FakeSilo, ask
+
+from fedgroup.epsilon import Epsilon
+from fedgroup.live.working import Made, Working
+from fedgroup.messages.asked import Ask, Check
+from fedgroup.messages.said import Checked, Noisy, Refused
+from fedgroup.owner.node import PROVIDER, OwnerNode
+from fedgroup.owner.policy import Policy
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.query import RangeQuery
+from fedgroup.storage.hosted_batch import Batch
+from fedgroup.storage.hosted_file import HostedFile
+from fedgroup.storage.hosted_ledger import HostedLedger
+from fixed_noise import fixed_noise
+from owner_keys import Keys, believed
+
+HALF = Epsilon.of(0.5)
+
+
+class LookingSilo(FakeSilo):
+    """Notes how many charges are in the file, for anybody who looks, whenever records are counted."""
+
+    path: Path
+    found: list[int]
+
+    def totals(self, query: RangeQuery) -> dict[str, np.ndarray]:
+        with closing(sqlite3.connect(self.path)) as other:
+            self.found.append(other.execute("SELECT count(*) FROM rounds").fetchone()[0])
+        return super().totals(query)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[HostedFile]:
+    with closing(HostedFile(tmp_path / "ledgers.db")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def nodes(file: HostedFile) -> list[OwnerNode]:
+    return [node_of(name, file) for name in ("ann", "bob", "cid")]
+
+
+def node_of(name: str, file: HostedFile, *, cap: float = 10) -> OwnerNode:
+    ledger, silo = HostedLedger(file, name, new=True), LookingSilo()
+    silo.path, silo.found = file.path, []
+    ledger.set_cap(Epsilon.of(cap))
+    return OwnerNode(
+        Keys(name), silo, public_map=MAP, protection=Protection(), ledger=ledger, noise=fixed_noise(name),
+        policy=Policy(), encode=WIRE.encode, verify=believed,
+    )  # fmt: skip
+
+
+def asks(*numbers: int) -> list[Ask]:
+    return [replace(ask(0.5, round_id=number.to_bytes(16, "big")), within_ms=600_000) for number in numbers]
+
+
+def in_a_loop(story: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    @functools.wraps(story)
+    def test(**given: Any) -> None:
+        asyncio.run(story(**given))
+
+    return test
+
+
+async def said(working: Working, *received: tuple[OwnerNode, list[Any]]) -> list[list[Any]]:
+    """Return what owners say to messages that came at one moment, of each in the order in which it was made."""
+    made = {id(node): Made() for node, _ in received}
+    for node, messages in received:
+        working.begin(node, [(PROVIDER, each) for each in messages], made[id(node)], waited_s=0.0)
+    taken: dict[int, list[Any]] = {}
+    for at, each in made.items():
+        messages_of = sum(len(messages) for node, messages in received if id(node) == at)
+        taken[at] = []
+        while len(taken[at]) < messages_of:
+            taken[at] += [WIRE.decode(reply) for one in await each.take() for _, reply in one.replies]
+    return list(taken.values())
+
+
+def found_by(nodes: list[OwnerNode]) -> list[list[int]]:
+    return [node._silo.found for node in nodes]  # type: ignore[attr-defined]
+
+
+@in_a_loop
+async def test_all_owners_are_charged_in_the_file_before_any_counts(file: HostedFile, nodes: list[OwnerNode]) -> None:
+    commits: list[str] = []
+    with file._reading() as connection:
+        connection.set_trace_callback(commits.append)
+    replies = await said(Working(), *((node, asks(1)) for node in nodes))
+    assert [type(reply) for (reply,) in replies] == [Noisy] * 3
+    assert found_by(nodes) == [[3]] * 3
+    assert commits.count("COMMIT") == 2  # charges, and replies
+    assert [node.ledger.kept_reply(asks(1)[0].round) is not None for node in nodes] == [True] * 3
+
+
+@in_a_loop
+async def test_what_one_owner_received_later_waits_for_what_it_received_before(nodes: list[OwnerNode]) -> None:
+    ann, bob, _ = nodes
+    first, again = asks(1), [*asks(1), Check(b"c" * 16, asks(1)[0].round)]
+    working = Working()
+    of_ann, of_bob = await said(working, (ann, first), (bob, first), (ann, again))
+    assert of_ann[0] == of_ann[1]  # the same reply, said again
+    assert [type(each) for each in of_ann] == [Noisy, Noisy, Checked]
+    assert of_ann[2].same
+    assert (ann.ledger.spent(), bob.ledger.spent(), len(of_bob)) == (HALF, HALF, 1)  # type: ignore[attr-defined]
+
+
+@in_a_loop
+async def test_many_owners_take_several_turns_and_none_is_left_out(file: HostedFile) -> None:
+    nodes = [node_of(f"owner {number}", file) for number in range(150)]
+    replies = await said(Working(), *((node, asks(1, 2)) for node in nodes))
+    assert [[type(each) for each in some] for some in replies] == [[Noisy] * 2] * 150
+    assert {node.ledger.spent() for node in nodes} == {Epsilon.of(1)}  # type: ignore[attr-defined]
+
+
+@in_a_loop
+async def test_an_owner_without_budget_or_database_holds_up_no_other(file: HostedFile, nodes: list[OwnerNode]) -> None:
+    poor, away = node_of("poor", file, cap=0.2), node_of("away", file)
+    away._silo.away = True  # type: ignore[attr-defined]
+    replies = await said(Working(), *((node, asks(1)) for node in (poor, away, *nodes)))
+    assert [each.reason if isinstance(each, Refused) else "answered" for (each,) in replies] == [
+        "budget", "silo", "answered", "answered", "answered"
+    ]  # fmt: skip
+    assert [node.ledger.spent() for node in (poor, away)] == [Epsilon(0)] * 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("replies_too", [False, True])
+@in_a_loop
+async def test_a_file_that_cannot_be_written_refuses_all_of_its_owners(
+    replies_too: bool, nodes: list[OwnerNode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, written = Batch.write, [0]
+
+    def full(batch: Batch) -> None:
+        written[0] += 1
+        if written[0] > replies_too:
+            raise sqlite3.OperationalError("database or disk is full")
+        write(batch)
+
+    monkeypatch.setattr(Batch, "write", full)
+    replies = await said(Working(), *((node, asks(1)) for node in nodes))
+    assert [reply.reason for (reply,) in replies] == ["ledger"] * 3
+    assert found_by(nodes) == ([[3]] if replies_too else [[]]) * 3  # nobody counts who is not charged
+    monkeypatch.undo()
+    spent = HALF if replies_too else Epsilon(0)
+    assert {node.ledger.spent() for node in nodes} == {spent}  # type: ignore[attr-defined]
+    again = await said(Working(), *((node, asks(1)) for node in nodes))
+    assert {type(reply) for (reply,) in again} == {Refused if replies_too else Noisy}  # one reply for ever, or none
