@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from fedgroup.data.indexes import load_index, save_index
 from fedgroup.owner.counting import contributing
 from fedgroup.owner.index import RecordIndex
 from fedgroup.space import PublicMap
+from fedgroup.storage.sqlite import SQLiteLedger
 
 HUGE = 1_000_000
 CIRCLES = [fg.Circle(10_000 + 100 * i, 9_000 + 50 * i, 700) for i in range(6)]
@@ -49,6 +51,34 @@ def test_a_batch_pays_for_a_plan_from_elsewhere_once(city: fg.Records) -> None:
     asked = fg.Federation(city, budget=0.8)
     asked.count_many(CIRCLES[:3], epsilon=0.1, plan=plan)
     assert asked.spent == pytest.approx(0.8)
+
+
+def test_a_batch_looks_into_its_ledger_no_more_often_than_a_smaller_one(city: fg.Records, tmp_path: Path) -> None:
+    looks: list[str] = []
+
+    class Watched(SQLiteLedger):
+        def _fact(self, name: str) -> int | None:
+            looks.append(name)
+            return super()._fact(name)
+
+    asked = fg.Federation(city, ledger=Watched(tmp_path / "ledger.db"))
+    looks.clear()
+    asked.count_many(CIRCLES[:2], epsilon=0.3)
+    few = len(looks)
+    asked.count_many(CIRCLES, epsilon=0.3)
+    assert len(looks) == 2 * few
+
+
+def test_places_of_a_map_are_no_range_of_a_batch(city: fg.Records) -> None:
+    asked = fg.Federation(city)
+    with pytest.raises(fg.InvalidQuery, match="a range is a Circle"):
+        asked.count_many([CIRCLES[0], fg.Grid(asked.public_map.domain, 2, 2)], epsilon=0.3)
+    assert asked.spent == 0
+
+
+def test_a_batch_may_come_one_by_one(city: fg.Records) -> None:
+    asked = fg.Federation(city)
+    assert len(asked.count_many((each for each in CIRCLES), epsilon=0.3)) == len(CIRCLES)
 
 
 def test_answers_do_not_change_when_the_index_takes_over(city: fg.Records) -> None:

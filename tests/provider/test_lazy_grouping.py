@@ -14,7 +14,7 @@ from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.provider.borderline import ASK, NO, YES, Borderline, ask_all
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.grouping import Limits, partition_graph
-from fedgroup.provider.lazy_grouping import EXTRA, Progress, compare_all, group_lazily
+from fedgroup.provider.lazy_grouping import EXTRA, GroupingProgress, compare_all, group_lazily
 
 
 class Truth:
@@ -250,7 +250,7 @@ def test_more_in_vain_takes_fewer_waves() -> None:
 
 def test_progress_tells_how_many_were_compared_and_are_to_be() -> None:
     borderline, similar = crowded_world(150, seed=6)
-    told: list[Progress] = []
+    told: list[GroupingProgress] = []
     found = group_lazily(borderline, Truth(similar), report=told.append)
     assert [each.waves for each in told] == list(range(1, found.waves + 1))
     assert told[-1].compared == found.comparisons

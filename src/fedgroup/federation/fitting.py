@@ -53,12 +53,15 @@ class Overlap:
     def notes(self) -> list[str]:
         """Return in words how the plan's owners differ from those here."""
         gone, new = self.planned - self.both, self.here - self.both
-        notes = {
-            f"{self.both:,} of the plan's {self.planned:,} owners are in the data's list of owners; "
-            "the others count as owners without records": gone,
-            f"{new:,} of the {self.here:,} owners in the data's list are not in the plan and stay alone": new,
-        }
-        return [note for note, how_many in notes.items() if how_many]
+        notes = []
+        if gone:
+            notes.append(
+                f"{self.both:,} of the plan's {self.planned:,} owners are in the data's list of owners; "
+                "the others count as owners without records"
+            )
+        if new:
+            notes.append(f"{new:,} of the {self.here:,} owners in the data's list are not in the plan and stay alone")
+        return notes
 
 
 def require_own_plan(plan: Plan | None, *, public_map: PublicMap, protection: Protection) -> None:

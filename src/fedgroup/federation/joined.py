@@ -28,17 +28,18 @@ from fedgroup.federation.opening import (
     unpacked,
 )
 from fedgroup.federation.planning import Folder, GroupingSaid, Planner, settings_said
-from fedgroup.federation.price import charges_of, expectation_of, left_about, notes_of, priced
+from fedgroup.federation.price import charges_of, charges_of_batch, expectation_of, left_about, notes_of, priced
 from fedgroup.federation.publishing import PublishDetails, Publisher, require_one_price
 from fedgroup.federation.questions import Details, MapDetails, checked, range_query, require_evaluation, require_ranges
 from fedgroup.maps.planning import MapPlan
 from fedgroup.maps.private_map import MOST_STORED, PrivateMap, map_facts, map_from
 from fedgroup.maps.published import PublishedMap
 from fedgroup.maps.shelf import Shelf
-from fedgroup.messages import NoisyAnswers
+from fedgroup.messages import NoisyAnswers, NoisyTotals
 from fedgroup.owner.index import RecordIndex
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import DataOwners
+from fedgroup.privacy.accounting import Accounting
 from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from fedgroup.privacy.sensitivity import Neighbours, Protection, Unit
@@ -345,17 +346,21 @@ class Federation:
         """Return the counts of many ranges, charged together; each costs `epsilon`, none is looked up in the store."""
         ranges = as_ranges(ranges, self.public_map)
         require_ranges(ranges, checked(details))
-        asked = [self._understood("count", each, epsilon, details) for each in ranges]
-        if not asked:
+        ranges = list(ranges)
+        if not ranges:
             return []
-        queries, how = [query for query, *_ in asked], asked[0][1]
-        charges = [charge for query in queries for charge in self._charges(query, how, 1)]
+        # the ledger is looked into once for all of them: a look takes longer than reading an answer
+        how, said = self._chosen(details)
+        accounting = self.ledger.accounting
+        queries = [
+            self._query("count", as_range(each, self.public_map), epsilon, how, said, accounting) for each in ranges
+        ]
+        charges = charges_of_batch(queries, how, protection=self.protection)
         started = time.perf_counter()
         noisy, _ = self._owners.answer_many(queries, how.terms, charges=charges)
-        answers = [self._answer(query, how, [one], query.epsilon) for query, one in zip(queries, noisy, strict=True)]
-        self.ledger.store_answers(
-            {self._key(query, how): answer_facts(a) for query, a in zip(queries, answers, strict=True)}
-        )
+        accounting, each_noisy = self.ledger.accounting, zip(queries, noisy, strict=True)
+        answers = [self._answer(query, how, [one], query.epsilon, accounting) for query, one in each_noisy]
+        self.ledger.store_answers(dict(zip(self._keys(queries, how), map(answer_facts, answers), strict=True)))
         each = (time.perf_counter() - started) / len(answers)
         return [replace(answer, seconds=each) for answer in answers]
 
@@ -373,7 +378,7 @@ class Federation:
             how,
             repeat=repeat,
             charges=self._charges(query, how, repeat),
-            price=self._price_facts(query, how, repeat),
+            price=price_facts(query, self.ledger.accounting, times=repeat, delta=how.delta),
             ledger=self.ledger,
             protection=self.protection,
             continuous=self._noise.continuous,
@@ -384,18 +389,22 @@ class Federation:
     def _understood(
         self, kind: str, asked: Any, epsilon: float | Epsilon | None, details: Details
     ) -> tuple[RangeQuery, ChosenMethod, Details]:
-        self._require_open()
-        details = checked(details)
-        how = self._methods.of(details)
+        how, said = self._chosen(details)
         asked = as_range(asked, self.public_map)
-        query = range_query(
-            kind, asked, epsilon=epsilon, details=details, records=self._records, public_map=self.public_map
-        )
-        return self._priced(query, how, details), how, details
+        return self._query(kind, asked, epsilon, how, said, self.ledger.accounting), how, said
 
-    def _priced(self, query: RangeQuery, how: ChosenMethod, details: Details) -> RangeQuery:
-        limits: dict[str, Any] = {"ledger": self.ledger, "protection": self.protection, "cut": self._cut_index}
-        return priced(query, how, details.get("error"), **limits)
+    def _chosen(self, details: Details) -> tuple[ChosenMethod, Details]:
+        self._require_open()
+        said = checked(details)
+        return self._methods.of(said), said
+
+    def _query(
+        self, kind: str, places: Any, epsilon: Any, how: ChosenMethod, said: Details, accounting: Accounting
+    ) -> RangeQuery:
+        agreed: dict[str, Any] = {"records": self._records, "public_map": self.public_map}
+        query = range_query(kind, places, epsilon=epsilon, details=said, **agreed)
+        limits: dict[str, Any] = {"accounting": accounting, "protection": self.protection, "cut": self._cut_index}
+        return priced(query, how, said.get("error"), ledger=self.ledger, **limits)
 
     def _map_understood(
         self, kind: str, epsilon: float | Epsilon | None, details: MapDetails
@@ -406,10 +415,7 @@ class Federation:
             raise InvalidQuery("a map is asked once at a time; leave repeat out")
         how = self._methods.of(said)
         places = places_said(said, self.public_map)
-        query = range_query(
-            kind, places, epsilon=epsilon, details=said, records=self._records, public_map=self.public_map
-        )
-        return self._priced(query, how, said), how, said
+        return self._query(kind, places, epsilon, how, said, self.ledger.accounting), how, said
 
     def _stored_or_new_map(self, query: RangeQuery, how: ChosenMethod, details: Details) -> PrivateMap:
         key = f"map {self._key(query, how)}"
@@ -418,9 +424,8 @@ class Federation:
             again = {"stored": True, "charged": 0.0, "notes": self._notes(query, how)}
             return map_from(stored, query, self.public_map, **again)
         (answers,), cost = self._owners.answer(query, how.terms, charges=self._charges(query, how, 1))
-        made = user.map_answer(
-            query, self._provider.combine(answers), public_map=self.public_map, **self._told(query, how, answers, cost)
-        )
+        told = self._told(query, how, cost, self.ledger.accounting, heard=answers.heard)
+        made = self._map_answer(query, self._provider.combine(answers), told)
         if query.bins <= MOST_STORED:
             self.ledger.store_answers({key: map_facts(made)})
         return made
@@ -430,38 +435,40 @@ class Federation:
         from fedgroup.evaluation.truth import true_values
 
         totals = self._evaluator.totals(query)
-        told = self._told(query, how, None, NOTHING) | {"private": False}
-        made = user.map_answer(query, totals, public_map=self.public_map, **told)
+        told = self._told(query, how, NOTHING, self.ledger.accounting, heard=how.partition.owners)
+        made = self._map_answer(query, totals, told | {"private": False})
         truths = true_values(self._records, query, self.public_map)
         return replace(made, true_values=truths, true_values_clipped=made.values)
 
+    def _map_answer(self, query: RangeQuery, totals: NoisyTotals, told: dict[str, Any]) -> PrivateMap:
+        return user.map_answer(query, totals, public_map=self.public_map, protection=str(self.protection), **told)
+
     def _told(
-        self, query: RangeQuery, how: ChosenMethod, answers: NoisyAnswers | None, cost: Epsilon
+        self, query: RangeQuery, how: ChosenMethod, cost: Epsilon, accounting: Accounting, *, heard: int, times: int = 1
     ) -> dict[str, Any]:
-        """Return what is told with an answer to a question that was asked once."""
-        heard = how.partition.owners if answers is None else answers.heard
+        """Return what is told with the answer to a question, which was asked so many times."""
         return {
-            "method": how.facts() | self._price_facts(query, how, 1),
+            "method": how.facts() | price_facts(query, accounting, times=times, delta=how.delta),
             "charged": float(cost),
             "notes": self._notes(query, how),
             "heard": heard,
             "missing": how.partition.owners - heard,
-            "private": self.private and how.private,
+            "private": self.private and how.private and times == 1,
             "asked_at": self.ledger.now(),
-            "protection": str(self.protection),
         }
 
     def _stored_or_new(self, query: RangeQuery, how: ChosenMethod, details: Details) -> Answer:
-        stored = self._stored(self._key(query, how), details)
+        key = self._key(query, how)
+        stored = self._stored(key, details)
         if stored is not None:
             # what must be known is told of this federation, not of the one that paid
             about = {"range": query.one_range, "lonlat": self.public_map.lonlat}
             return again(stored, notes=self._notes(query, how), **about)
         repeat = details.get("repeat", 1)
         answers, cost = self._owners.answer(query, how.terms, charges=self._charges(query, how, repeat), times=repeat)
-        answer = self._answer(query, how, answers, cost)
+        answer = self._answer(query, how, answers, cost, self.ledger.accounting)
         if repeat == 1:
-            self.ledger.store_answers({self._key(query, how): answer_facts(answer)})
+            self.ledger.store_answers({key: answer_facts(answer)})
         return answer
 
     def _stored(self, key: str, details: Details) -> Mapping[str, Any] | None:
@@ -469,31 +476,24 @@ class Federation:
             return None
         return self.ledger.stored_answer(key)
 
-    def _answer(self, query: RangeQuery, how: ChosenMethod, answers: Sequence[NoisyAnswers], cost: Epsilon) -> Answer:
-        repeat = len(answers)
-        return user.answer(
-            query,
-            [self._provider.combine(answer) for answer in answers],
-            method=how.facts() | self._price_facts(query, how, repeat),
-            charged=float(cost),
-            notes=self._notes(query, how),
-            heard=answers[0].heard,
-            missing=how.partition.owners - answers[0].heard,
-            private=self.private and how.private and repeat == 1,
-            asked_at=self.ledger.now(),
-            lonlat=self.public_map.lonlat,
-        )
+    def _answer(
+        self, query: RangeQuery, how: ChosenMethod, noisy: Sequence[NoisyAnswers], cost: Epsilon, accounting: Accounting
+    ) -> Answer:
+        told = self._told(query, how, cost, accounting, heard=noisy[0].heard, times=len(noisy))
+        totals = [self._provider.combine(each) for each in noisy]
+        return user.answer(query, totals, lonlat=self.public_map.lonlat, **told)
 
     def _charges(self, query: RangeQuery, how: ChosenMethod, times: int) -> Sequence[Charge]:
         return charges_of(query, how, times=times, protection=self.protection)
-
-    def _price_facts(self, query: RangeQuery, how: ChosenMethod, times: int) -> dict[str, Any]:
-        return price_facts(query, self.ledger.accounting, times=times, delta=how.delta)
 
     def _notes(self, query: RangeQuery, how: ChosenMethod) -> tuple[str, ...]:
         return notes_of(query, how, records=self._records, protection=self.protection)
 
     def _key(self, query: RangeQuery, how: ChosenMethod) -> str:
-        """Name a question; the roster is the plan's owners, for whom its id stands, and the data's, in the snapshot."""
+        return self._keys([query], how)[0]
+
+    def _keys(self, queries: Sequence[RangeQuery], how: ChosenMethod) -> list[str]:
+        """Name questions; the roster is the plan's owners, for whom its id stands, and the data's, in the snapshot."""
         mine = asdict(self.protection), self._records.snapshot, self.ledger.epoch, self.private, self._noise_name
-        return same_question(query, how.name, self.public_map, *how.said, *mine)
+        carried = *how.said, *mine
+        return [same_question(query, how.name, self.public_map, *carried) for query in queries]

@@ -12,6 +12,7 @@ from fedgroup.federation.methods import ChosenMethod
 from fedgroup.federation.questions import require_uncut
 from fedgroup.owner.records import Records
 from fedgroup.owner.role import leaves_masks_out
+from fedgroup.privacy.accounting import Accounting
 from fedgroup.privacy.budget import Charge, Ledger
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
@@ -34,35 +35,54 @@ COMPARED_NOTE = "epsilon-DP given the groups only: they came from exact, confide
 
 def charges_of(query: RangeQuery, how: ChosenMethod, *, times: int, protection: Protection) -> Sequence[Charge]:
     """Return the price of a question, and that of its plan's setup, which a ledger takes once."""
+    return [*_setup_of(how, protection), _charge_of(query, how, times, protection)]
+
+
+def charges_of_batch(queries: Sequence[RangeQuery], how: ChosenMethod, *, protection: Protection) -> Sequence[Charge]:
+    """Return the prices of questions by one method, and that of its plan's setup."""
+    return [*_setup_of(how, protection), *(_charge_of(query, how, 1, protection) for query in queries)]
+
+
+def _charge_of(query: RangeQuery, how: ChosenMethod, times: int, protection: Protection) -> Charge:
     text = f"{question(query)}, {how.told}" + ("" if times == 1 else f", {times} times")
     rho = None if query.rho is None else query.rho * times
     span = span_of(query, protection)
-    asked = Charge(query.epsilon * times, "query", text, protection=str(protection), rho=rho, span=span, times=times)
+    return Charge(query.epsilon * times, "query", text, protection=str(protection), rho=rho, span=span, times=times)
+
+
+def _setup_of(how: ChosenMethod, protection: Protection) -> Sequence[Charge]:
     plan = how.plan
     if plan is None or plan.grouping.epsilon == NOTHING:
-        return [asked]
+        return []
     everyone = len(plan.owners) == len(how.roster)
-    setup = Charge(
-        plan.grouping.epsilon,
-        "setup",
-        f"plan {plan.id[:8]}, made elsewhere",
-        plan=plan.id,
-        owners=None if everyone else [repr(owner) for owner in plan.owners.tolist()],
-        protection=str(protection),
-        span=span_of_vectors(protection),
-    )
-    return [setup, asked]
+    return [
+        Charge(
+            plan.grouping.epsilon,
+            "setup",
+            f"plan {plan.id[:8]}, made elsewhere",
+            plan=plan.id,
+            owners=None if everyone else [repr(owner) for owner in plan.owners.tolist()],
+            protection=str(protection),
+            span=span_of_vectors(protection),
+        )
+    ]
 
 
 def priced(
-    query: RangeQuery, how: ChosenMethod, error: Any, *, ledger: Ledger, protection: Protection, cut: bool
+    query: RangeQuery,
+    how: ChosenMethod,
+    error: Any,
+    *,
+    ledger: Ledger,
+    accounting: Accounting,
+    protection: Protection,
+    cut: bool,
 ) -> RangeQuery:
     """Return a question with its price: what was said, or the least for which it is off by at most `error`.
 
-    It is one that can be counted, of records that may have been `cut` before.
+    It is one that can be counted in the ledger's `accounting`, of records that may have been `cut` before.
     """
     require_uncut(query, cut=cut)
-    accounting = ledger.accounting
     if error is not None and how.name != "exact":
         noises = Noises(how.noises, how.shared)
         limits: dict[str, Any] = {"protection": protection, "accounting": accounting, "cap": ledger.cap}

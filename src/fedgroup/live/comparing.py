@@ -24,7 +24,7 @@ from fedgroup.live.desk import Desk
 from fedgroup.messages.asked import Recall, Relay, RelayMany
 from fedgroup.messages.limits import MOST_RELAYS
 from fedgroup.messages.said import Recalled, RelayedMany
-from fedgroup.provider.lazy_grouping import Progress
+from fedgroup.provider.lazy_grouping import GroupingProgress
 from fedgroup.secure.sign import Bits
 
 log = logging.getLogger("fedgroup.provider")
@@ -54,7 +54,7 @@ class _Pair:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _LearntBit:
     """A bit that the provider learnt, and of which comparison."""
 
     session: bytes
@@ -66,13 +66,13 @@ class Learnt:
     """The bits that the provider learnt of pairs of owners, the last of each; who is first makes no difference."""
 
     def __init__(self) -> None:
-        self._known: dict[frozenset[str], _Known] = {}
+        self._known: dict[frozenset[str], _LearntBit] = {}
 
     def keep(self, pair: _Pair, session: bytes, over: tuple[int, int, float]) -> None:
         bit = pair.shares[pair.first] ^ pair.shares[pair.second]
-        self._known[frozenset((pair.first, pair.second))] = _Known(session, over, bit)
+        self._known[frozenset((pair.first, pair.second))] = _LearntBit(session, over, bit)
 
-    def among(self, owners: Iterable[str], over: tuple[int, int, float]) -> dict[frozenset[str], _Known]:
+    def among(self, owners: Iterable[str], over: tuple[int, int, float]) -> dict[frozenset[str], _LearntBit]:
         """Return what was learnt over this grid and threshold of pairs of these owners."""
         here = frozenset(owners)
         return {pair: known for pair, known in self._known.items() if known.over == over and pair <= here}
@@ -108,7 +108,7 @@ class LiveComparing:
 
         return compare
 
-    def report(self, far: Progress) -> None:
+    def report(self, far: GroupingProgress) -> None:
         """Tell how far a grouping is."""
         told = {"compared": far.compared, "expected": far.expected, "waves": far.waves, "rounds": self.rounds}
         log.info("comparing owners", extra=told)

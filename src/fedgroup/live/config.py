@@ -17,7 +17,7 @@ from fedgroup.errors import InvalidInput
 from fedgroup.live.attendance import Quorum
 from fedgroup.live.pacing import EVERY_MS
 from fedgroup.live.settings import MPC_MOST, LiveSettings, UsualGrouping
-from fedgroup.live.standing import Standing
+from fedgroup.live.standing import Schedule
 from fedgroup.live.waves import IN_FLIGHT_BYTES
 from fedgroup.maps.tree import MOST_LEVELS, Tree
 from fedgroup.messages.limits import MOST_TEXT, MOST_WORDS
@@ -186,7 +186,7 @@ class StandingTable(_Table, frozen=True, kw_only=True):
     levels: Annotated[int, msgspec.Meta(ge=1, le=MOST_LEVELS)] = 1
 
     @property
-    def tree(self) -> tuple[Standing, ...]:
+    def tree(self) -> tuple[Schedule, ...]:
         """When which window of each level is asked for, the shortest first."""
         shortest = self.windows
         return shortest, *(
@@ -195,11 +195,11 @@ class StandingTable(_Table, frozen=True, kw_only=True):
         )
 
     @property
-    def windows(self) -> Standing:
+    def windows(self) -> Schedule:
         """When which window is asked for."""
         since = None if self.since is None else as_instant(self.since, name="since")
         grace = _seconds(self.grace, name="grace")
-        return Standing(self.name, window_length(self.every), round(grace * 1e6), since, self.catch_up)
+        return Schedule(self.name, window_length(self.every), round(grace * 1e6), since, self.catch_up)
 
 
 class ProviderConfig(_Table, frozen=True, kw_only=True):

@@ -60,7 +60,7 @@ class AnswerStore(Protocol):
     def retire_owner(self, name: str) -> bool: ...
 
 
-class Asked(TypedDict, total=False):
+class HowAsked(TypedDict, total=False):
     """How a question is asked: by which method, by whom, anew, with how many owners, and whether again if spoilt."""
 
     method: str | None
@@ -176,7 +176,7 @@ class LiveProvider:
             scales_of(query, self.settings.protection)
         return wire
 
-    async def ask(self, query: RangeQuery, **how: Unpack[Asked]) -> Answer:
+    async def ask(self, query: RangeQuery, **how: Unpack[HowAsked]) -> Answer:
         """Return the answer of the owners that are here; the same again is free while nobody's data changed."""
         if not query.is_range:
             raise InvalidQuery("a question with many bins has a map for an answer")
@@ -184,7 +184,7 @@ class LiveProvider:
         assert isinstance(answer, Answer)  # noqa: S101  a range has one
         return answer
 
-    async def map(self, query: RangeQuery, **how: Unpack[Asked]) -> PrivateMap:
+    async def map(self, query: RangeQuery, **how: Unpack[HowAsked]) -> PrivateMap:
         """Return the map that the owners who are here make together, for one epsilon; it is given again likewise."""
         made = await self._released(query, as_map=True, **how)
         assert isinstance(made, PrivateMap)  # noqa: S101  asked for as one

@@ -15,7 +15,7 @@ from fedgroup.privacy.windows import ORIGIN, SHORTEST, length_in_words
 
 
 @dataclass(frozen=True)
-class Standing:
+class Schedule:
     """How often a standing map is asked for; times are microseconds."""
 
     name: str

@@ -45,7 +45,7 @@ _NEARLY = 0.1
 
 
 @dataclass(frozen=True)
-class Progress:
+class GroupingProgress:
     """How far a grouping is: comparisons made, and how many there will be, as far as can be told."""
 
     compared: int
@@ -53,7 +53,7 @@ class Progress:
     waves: int
 
 
-Report = Callable[[Progress], None]
+Report = Callable[[GroupingProgress], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +236,7 @@ class _Asked:
         self.affirmed += int(similar.sum())
         self.waves += 1
         if self._report is not None:
-            self._report(Progress(self.total, self._expected(settled), self.waves))
+            self._report(GroupingProgress(self.total, self._expected(settled), self.waves))
         return similar
 
     def _expected(self, settled: int) -> int:

@@ -148,9 +148,12 @@ class Expectation:
     left_in_windows: float | None = None
 
 
+_TOLD_OF_ANSWERS = tuple(each.name for each in fields(PrivateAnswer))
+
+
 def answer_facts(answer: PrivateAnswer) -> dict[str, Any]:
     """Return an answer as JSON values, without what belongs to evaluation."""
-    facts = {each.name: getattr(answer, each.name) for each in fields(PrivateAnswer)}
+    facts = {name: getattr(answer, name) for name in _TOLD_OF_ANSWERS}
     return facts | {"interval": list(answer.interval), "notes": list(answer.notes), "refused": dict(answer.refused)}
 
 

@@ -15,6 +15,8 @@ from fedgroup.questions.query import RangeQuery
 from fedgroup.space import PublicMap
 from fedgroup.space.places import canonical_places
 
+_SIDES = ("west", "south", "east", "north")
+
 
 def same_question(query: RangeQuery, method: str, public_map: PublicMap, *carried: Any) -> str:
     """Return the name under which an answer is kept: equal for the same questions, different for all others.
@@ -29,7 +31,7 @@ def same_question(query: RangeQuery, method: str, public_map: PublicMap, *carrie
         query.until,
         None if query.measure is None else asdict(query.measure),
         method,
-        {"domain": asdict(public_map.domain), "lonlat": public_map.lonlat},
+        {"domain": dict(zip(_SIDES, public_map.domain.sides, strict=True)), "lonlat": public_map.lonlat},
         *carried,
     ]
     if query.every is not None or query.by is not None:

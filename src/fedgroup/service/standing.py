@@ -31,7 +31,7 @@ from fedgroup.live.provider import LiveProvider
 from fedgroup.live.publishing import Progress, cells_of, made_of, next_of, planned, quietest
 from fedgroup.live.question import LiveQuestion, Released
 from fedgroup.live.settings import LiveSettings
-from fedgroup.live.standing import Begun, Standing
+from fedgroup.live.standing import Begun, Schedule
 from fedgroup.live.tally import Tally
 from fedgroup.maps.publishing import Subject
 from fedgroup.messages.limits import MOST_TEXT
@@ -68,7 +68,7 @@ Sleep = Callable[[float], Awaitable[None]]
 class StandingMap:
     """A standing map as it was said, checked."""
 
-    windows: Standing
+    windows: Schedule
     user: str
     asked: MapAsked
 

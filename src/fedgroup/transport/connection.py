@@ -266,13 +266,13 @@ class Connection(asyncio.BufferedProtocol):
             self._ended.set_result(why)
 
 
-class _Place(threading.local):
+class _ReadingPlace(threading.local):
     """Where a thread's connections read to, one after the other."""
 
     view: memoryview | None = None
 
 
-_PLACE = _Place()
+_PLACE = _ReadingPlace()
 
 
 def _reading_place() -> memoryview:

@@ -265,8 +265,9 @@ def _whole(number: float) -> float:
 
 def _number(units: float, step: Fraction) -> float:
     """Return units of the resolution as a number, whole where it can be."""
-    value = Fraction(units) * step
-    return int(value) if value.denominator == 1 and step == 1 else float(value)
+    if step == 1:
+        return int(units) if float(units).is_integer() else float(units)
+    return float(Fraction(units) * step)
 
 
 _READERS = {"avg": _read_average}
