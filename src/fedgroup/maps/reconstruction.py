@@ -113,9 +113,7 @@ class _Weighed:
     variance: Floats
 
     @classmethod
-    def of(
-        cls, blocks: Floats, cut: Blocks, sizes: MapSizes, variances: Variances, *, cells_each: float
-    ) -> _Weighed:
+    def of(cls, blocks: Floats, cut: Blocks, sizes: MapSizes, variances: Variances, *, cells_each: float) -> _Weighed:
         _, before, of_cell = variances
         # the variance of the cells' sum against the first count's, were blocks cut into any number of cells
         slope = cells_each * of_cell / before
