@@ -218,8 +218,15 @@ def _coverage(rows: Sequence[MapRow], kinds: Sequence[str]) -> str:
     for (noises, epsilon), mine in _settings(rows).items():
         told = [f"{row.coverage:.2f}{'*' if row.told else ''}" for row in mine]
         lines.append(_line([noises, epsilon, *told]))
+    lines.append(_line(["all", "without *", *(_together(rows, kind) for kind in kinds)]))
     note = "* most answers said that their range may hold nothing, or that it is small against the cells it cuts."
     return "How often the 95 % interval held the truth:\n\n" + "\n".join(lines) + f"\n\n{note}\n\n{_outside(rows)}"
+
+
+def _together(rows: Sequence[MapRow], kind: str) -> str:
+    """Return the mean coverage of a kind of questions over all settings where most answers carry no note."""
+    found = [row.coverage for row in rows if row.kind == kind and not row.told]
+    return f"{np.mean(found):.3f}" if found else "-"
 
 
 def _outside(rows: Sequence[MapRow]) -> str:
