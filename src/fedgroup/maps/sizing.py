@@ -140,7 +140,7 @@ class MapSizes:
     def cells_each(self, counts: Floats, cut: Blocks) -> float:
         """Return into how many cells blocks are cut for every whole unit in them, by counts they were cut by."""
         lowered = int(self._wanted(counts).max()) - int(cut.depth.max())
-        return self._wanted_each / 4**lowered
+        return self._wanted_each / 4.0**lowered
 
     @property
     def _wanted_each(self) -> float:
