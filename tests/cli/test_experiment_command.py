@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
 SMALL = ("--owners", 20, "--min-records", 2, "--selections", 2, "--grid", "3x3")
@@ -66,6 +68,27 @@ def test_published_maps_are_measured_against_the_truth(fedgroup, tmp_path):
     assert any(row["nothing"] > 0.5 for row in facts["rows"] if row["kind"] == "anywhere, 200 m")
     assert "How often the 95 % interval held the truth" in (tmp_path / "published-maps.md").read_text()
     assert fedgroup("experiment", "published-maps", "--quick", "--data", tmp_path, "--out", tmp_path).code == 2
+
+
+@pytest.mark.parametrize(
+    ("coverage", "noted", "deviation", "outside"),
+    [
+        (0.95, 0, 0.01, (0, 0, 0, 0)),
+        (0.995, 0, 0.003, (1, 0, 0, 0)),
+        (1.0, 0, 0.0, (1, 1, 0, 0)),
+        (1.0, 0.6, 0.0, (0, 0, 0, 0)),
+        (0.92, 0, 0.01, (0, 0, 1, 0)),
+        (0.90, 0, 0.01, (0, 0, 1, 1)),
+        (0.90, 0, 0.03, (0, 0, 1, 0)),
+    ],
+)
+def test_a_setting_is_outside_by_more_than_chance(coverage, noted, deviation, outside):
+    from fedgroup.lab.experiments.published_maps import MapRow
+
+    facts = {each.name: 0 for each in fields(MapRow)}
+    row = MapRow(**facts | {"coverage": coverage, "noted": noted, "deviation": deviation, "answers": 360})
+    found = [each(beyond_chance=beyond) for each in (row.too_often, row.too_seldom) for beyond in (False, True)]
+    assert tuple(found) == outside
 
 
 def test_every_map_is_asked_about_places_of_its_own():

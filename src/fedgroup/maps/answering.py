@@ -10,7 +10,7 @@ Guarantee: everything here is post-processing of released counts: it costs nothi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -85,6 +85,23 @@ class Atlas:
         mean[weights.blocks] = weights.share
         apart = weights.part - mean[cut.block_of[weights.cells]]
         return _spread(self.made.variances[2] * apart**2, *self._of_blocks(weights))
+
+    def noise_left(self, weights: Weights) -> Spread:
+        """Return the variance of what noise adds to a weighted sum, were it known which cells are empty.
+
+        Cells that were made 0 have none, cells that keep their own counts have their own, and the others share that of
+        the total.
+        """
+        made, block = self.made, self.made.cut.block_of[weights.cells]
+        held, kept = made.cells[weights.cells], made.kept[weights.cells]
+        shared = ~kept & ((held > 0) | (made.blocks[block] <= 0))
+        many = np.bincount(block[shared], minlength=len(made.blocks))
+        taken = np.bincount(block[shared], weights.part[shared], minlength=len(made.blocks))
+        share = taken / np.maximum(many, 1)
+        own = np.where(kept | (held > 0), weights.part - share[block], 0.0)
+        parted = np.where(self._has_cells(weights), share[weights.blocks], weights.share)
+        moved = replace(weights, share=parted)
+        return _spread(made.variances[2] * own**2, *self._of_blocks(moved))
 
     def difference(self, one: Weights, other: Weights) -> Weights:
         """Return the weights of one sum less another."""

@@ -2,6 +2,11 @@
 
 Blocks may be negative: cutting negative ones off would bias every sum of many blocks upwards. Cells inside a block are
 the nearest non-negative ones that add up to it, four quarters at a time from the top.
+
+How often a block is cut is decided by its own first count. Weighed by what was decided, a count that noise had raised
+would count for more, and blocks would gain. So its weight follows the first count smoothly, and what it gains by the
+noise is taken off. Of L Laplace noises of scale b, with variance V = 2 L b^2 together, E[w(n) noise] = V E[W'(n)]
+for the smoothed weight W, w = W - b^2 W'' (for normal noise w is W: Stein's identity). What is left has no bias.
 """
 
 from __future__ import annotations
@@ -17,9 +22,7 @@ from fedgroup.privacy.law import NoiseSum
 from fedgroup.space.blocks import DEEPEST, Blocks
 
 Floats = npt.NDArray[np.float64]
-
-_DECIDED = 2
-"""Up to so many cuts the first round's own noise decides how often a block is cut."""
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +30,7 @@ class Reconstructed:
     """A map's counts: of every block and every cell, and the variances that the noise leaves in them.
 
     noisy            what was released of every cell
+    kept             which cells keep that, because noise does not explain them
     variances        of the noise in one count of the coarse grid, the blocks and the cells, as they were released
     block_variance   of a block's count from its own measurements
     coarse_variance  of a coarse cell's count, after all measurements
@@ -38,6 +42,7 @@ class Reconstructed:
     blocks: Floats
     cells: Floats
     noisy: Floats
+    kept: Bools
     block_variance: Floats
     coarse_variance: Floats
 
@@ -71,36 +76,56 @@ def reconstructed(
     squares have it: its cells may be negative.
     """
     sums = np.add.reduceat(cells, cut.offsets[:-1])
-    variance, weight = block_variances(variances, cut, first is not None)
     if first is None:
-        counts, coarse_variance = sums, _by_coarse(variance, sizes).sum(axis=1)
+        counts, variance = sums, variances[2] * np.power(4.0, cut.depth)
+        coarse_variance = _by_coarse(variance, sizes).sum(axis=1)
     else:
         coarse, blocks = first
-        mixed = weight * blocks + (1 - weight) * sums
+        each = sizes.cells_each(found_first(sizes, variances, coarse, blocks), cut)
+        weighed = _Weighed.of(blocks, cut, sizes, variances, cells_each=each)
+        mixed = weighed.first * blocks + (1 - weighed.first) * sums - weighed.gained
+        variance = weighed.variance
         counts, coarse_variance = _merged(sizes, coarse, mixed, variance, of_coarse=variances[0])
-    spread = least_squares(cut, cells, counts) if sizes.signed else _cut_down(cut, cells, counts, law=law)
-    return Reconstructed(sizes, variances, cut, counts, spread, cells, variance, coarse_variance)
+    spread, kept = least_squares(cut, cells, counts), np.zeros(len(cells), dtype=np.bool_)
+    if not sizes.signed:
+        spread, kept = _cut_down(cut, cells, counts, law=law)
+    return Reconstructed(sizes, variances, cut, counts, spread, cells, kept, variance, coarse_variance)
 
 
 def foreseen(sizes: MapSizes, counts: Floats) -> Reconstructed:
     """Return a map as it would come out without noise over blocks of so many records, spread evenly in each."""
     cut = sizes.cut(counts)
     variances = sizes.variances()
-    variance, _ = block_variances(variances, cut, True)
+    each = sizes.cells_each(counts, cut)
+    variance = _Weighed.of(counts, cut, sizes, variances, cells_each=each).variance
     coarse = 1 / (1 / variances[0] + 1 / _by_coarse(variance, sizes).sum(axis=1))
     cells = (counts / np.power(4.0, cut.depth))[cut.block_of]
-    return Reconstructed(sizes, variances, cut, counts, cells, cells, variance, coarse)
+    kept = np.zeros(len(cells), dtype=np.bool_)
+    return Reconstructed(sizes, variances, cut, counts, cells, cells, kept, variance, coarse)
 
 
-def block_variances(variances: Variances, cut: Blocks, first: bool) -> tuple[Floats, Floats]:
-    """Return the variance of each block's count, and the weight of the first round in it."""
-    own: Floats = variances[2] * np.power(4.0, cut.depth)
-    if not first:
-        return own, np.zeros(len(own))
-    # weights that follow the depth where the first round's noise decides it would add a bias to sparse blocks
-    trusted = np.where(cut.depth > _DECIDED, own, variances[2])
-    weight = trusted / (trusted + variances[1])
-    return weight**2 * variances[1] + (1 - weight) ** 2 * own, weight
+@dataclass(frozen=True, eq=False)
+class _Weighed:
+    """How much the first count of each block weighs, what that gains by its noise, and the variance of the mixture."""
+
+    first: Floats
+    gained: Floats
+    variance: Floats
+
+    @classmethod
+    def of(cls, blocks: Floats, cut: Blocks, sizes: MapSizes, variances: Variances, *, cells_each: float) -> _Weighed:
+        _, before, of_cell = variances
+        # the variance of the cells' sum against the first count's, were blocks cut into any number of cells
+        slope = cells_each * of_cell / before
+        ratio = slope * (np.abs(blocks) if sizes.signed else np.maximum(blocks, 0.0))
+        # ratio / (1 + ratio) were best; this is flat where there is nothing, as in most blocks, and little worse
+        below = 1 + ratio + ratio**2
+        smooth, rising = ratio**2 / below, (2 * ratio + ratio**2) / below**2
+        bending = np.where(ratio > 0, (2 - 6 * ratio**2 - 2 * ratio**3) / below**3, 0.0)
+        first = smooth - sizes.laws[1].variance / 2 * slope**2 * bending
+        gained = before * slope * np.sign(blocks) * rising
+        own = of_cell * np.power(4.0, cut.depth)
+        return cls(first, gained, first**2 * before + gained**2 + (1 - first) ** 2 * own)
 
 
 def least_squares(cut: Blocks, noisy: Floats, totals: Floats) -> Floats:
@@ -134,18 +159,21 @@ def _by_block(rows: Floats, sizes: MapSizes) -> Floats:
     return rows.reshape(wide, wide, within, within).transpose(0, 2, 1, 3).reshape(-1)
 
 
-def _cut_down(cut: Blocks, noisy: Floats, totals: Floats, *, law: NoiseSum | None) -> Floats:
-    """Return non-negative cells that add up to each block's total; a negative total is spread evenly."""
-    cells = np.empty(len(noisy))
+def _cut_down(cut: Blocks, noisy: Floats, totals: Floats, *, law: NoiseSum | None) -> tuple[Floats, Bools]:
+    """Return non-negative cells that add up to each block's total, and which of them keep their own counts.
+
+    A negative total is spread evenly.
+    """
+    cells, kept = np.empty(len(noisy)), np.zeros(len(noisy), dtype=np.bool_)
     for depth in range(DEEPEST + 1):
         blocks, numbers = cut.of_depth(depth)
         if len(blocks):
             peak = law.half_width(1 - 1 / 4**depth) if depth and law is not None else np.inf
-            cells[numbers] = _with_peaks(noisy[numbers], totals[blocks], peak=peak)
-    return cells
+            cells[numbers], kept[numbers] = _with_peaks(noisy[numbers], totals[blocks], peak=peak)
+    return cells, kept
 
 
-def _with_peaks(noisy: Floats, totals: Floats, *, peak: float) -> Floats:
+def _with_peaks(noisy: Floats, totals: Floats, *, peak: float) -> tuple[Floats, Bools]:
     """Return cells where those above `peak` keep their own counts, and the others share what is left of the total.
 
     A cell that noise does not explain is known better by its own count than by the sums of thousands of others around
@@ -161,7 +189,8 @@ def _with_peaks(noisy: Floats, totals: Floats, *, peak: float) -> Floats:
         found[over] = _projected(noisy[over].reshape(len(over), -1), totals[over]).reshape(-1, *noisy.shape[1:])
     under = np.flatnonzero((totals <= 0) & high.any(axis=(1, 2)))
     found[under] = (totals[under] / noisy[0].size)[:, None, None]
-    return found
+    high[over] = high[under] = False
+    return found, high
 
 
 def _spread(noisy: Floats, totals: Floats) -> Floats:

@@ -132,13 +132,25 @@ class MapSizes:
 
     def cut(self, counts: Floats) -> Blocks:
         """Return the blocks cut by what the first round found in them, in whole units."""
-        strength = float(self.shares[2]) * self._per_unit
-        found = np.abs(counts) if self.signed else np.maximum(counts, 0)
-        wanted = np.maximum(np.sqrt(found / self.unit * strength / _PER_CELL), 1)
-        depths = np.clip(np.rint(np.log2(wanted)), 0, DEEPEST).astype(np.int64)
+        depths = self._wanted(counts)
         while depths.any() and int((4**depths).sum()) > self.most_cells:
             depths = np.maximum(depths - 1, 0)
         return Blocks(self.domain, self.level, depths.astype(np.uint8).tobytes())
+
+    def cells_each(self, counts: Floats, cut: Blocks) -> float:
+        """Return into how many cells blocks are cut for every whole unit in them, by counts they were cut by."""
+        lowered = int(self._wanted(counts).max()) - int(cut.depth.max())
+        return self._wanted_each / 4.0**lowered
+
+    @property
+    def _wanted_each(self) -> float:
+        return float(self.shares[2]) * self._per_unit / _PER_CELL / self.unit
+
+    def _wanted(self, counts: Floats) -> npt.NDArray[np.int64]:
+        """Return how often blocks would be cut were there no cap on the cells."""
+        found = np.abs(counts) if self.signed else np.maximum(counts, 0)
+        wanted = np.maximum(np.sqrt(found * self._wanted_each), 1)
+        return np.clip(np.rint(np.log2(wanted)), 0, DEEPEST).astype(np.int64)
 
     @property
     def _per_unit(self) -> float:

@@ -10,6 +10,7 @@ would make coverage a matter of luck. So there are many maps, and each is asked 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -43,6 +44,8 @@ SCENES = {
 """Files of check-ins, the domain, and whether constants were chosen on it."""
 UNEVEN = {"synthetic, even": 0.35, "synthetic, clumped": 0.8}
 """Synthetic cities, by how unevenly quarters of quarters share records."""
+HELD = (0.93, 0.99)
+"""Between these a 95 % interval ought to hold the truth."""
 _EARTH_M = 111_195.08
 _FLOOR = 0.001
 """Relative errors are of no less than this share of all records."""
@@ -72,7 +75,8 @@ class MapRow:
 
     `first_error` is the mean absolute error without peaks, as the method was first designed; `break_even` the number of
     questions from which on asking each with a share of epsilon is worse. `rough`, `nothing` and `noted` are the shares
-    of answers that say that their interval is rough, that there may be nothing, or either.
+    of answers that say that their interval is rough, that there may be nothing, or either. `coverage` is that of so
+    many `answers`; `deviation` is its standard deviation, by how much maps differ.
     """
 
     city: str
@@ -92,6 +96,27 @@ class MapRow:
     noted: float
     break_even: float
     cells: int
+    answers: int
+    deviation: float
+
+    @property
+    def told(self) -> bool:
+        """Whether most answers say that their interval may hold more often, or less, than in 95 of 100 cases."""
+        return self.noted > 0.5
+
+    def too_often(self, *, beyond_chance: bool = False) -> bool:
+        """Tell whether intervals hold in more than 99 % and most answers do not say so."""
+        return not self.told and self.coverage - HELD[1] > (self._by_chance(HELD[1]) if beyond_chance else 0.0)
+
+    def too_seldom(self, *, beyond_chance: bool = False) -> bool:
+        """Tell whether intervals hold in less than 93 %."""
+        return HELD[0] - self.coverage > (self._by_chance(HELD[0]) if beyond_chance else 0.0)
+
+    def _by_chance(self, held: float) -> float:
+        """Return how far chance moves a coverage in one of twenty cases; answers of a map may be alike."""
+        alone = self.coverage * (1 - self.coverage) / self.answers
+        alike = max(self.deviation**2 / alone, 1.0) if alone else 1.0
+        return 1.645 * math.sqrt(held * (1 - held) * alike / self.answers)
 
 
 def measure(data: Path | None, *, quick: bool, questions: int = 18, maps: int = 20) -> Iterator[MapRow]:
@@ -191,10 +216,31 @@ def _coverage(rows: Sequence[MapRow], kinds: Sequence[str]) -> str:
     head = ["noises", "epsilon", *kinds]
     lines = [_line(head), _line(["---"] * len(head))]
     for (noises, epsilon), mine in _settings(rows).items():
-        told = [f"{row.coverage:.2f}{'*' if row.noted > 0.5 else ''}" for row in mine]
+        told = [f"{row.coverage:.2f}{'*' if row.told else ''}" for row in mine]
         lines.append(_line([noises, epsilon, *told]))
+    lines.append(_line(["all", "without *", *(_together(rows, kind) for kind in kinds)]))
     note = "* most answers said that their range may hold nothing, or that it is small against the cells it cuts."
-    return "How often the 95 % interval held the truth:\n\n" + "\n".join(lines) + f"\n\n{note}"
+    return "How often the 95 % interval held the truth:\n\n" + "\n".join(lines) + f"\n\n{note}\n\n{_outside(rows)}"
+
+
+def _together(rows: Sequence[MapRow], kind: str) -> str:
+    """Return the mean coverage of a kind of questions over all settings where most answers carry no note."""
+    found = [row.coverage for row in rows if row.kind == kind and not row.told]
+    return f"{np.mean(found):.3f}" if found else "-"
+
+
+def _outside(rows: Sequence[MapRow]) -> str:
+    """Return how many settings are outside of what a 95 % interval ought to hold, by count and by more than chance."""
+    above, below = (
+        [sum(tell(row, beyond_chance=beyond) for row in rows) for beyond in (False, True)]
+        for tell in (MapRow.too_often, MapRow.too_seldom)
+    )
+    nothing, rough, noted = (np.mean([getattr(row, name) for row in rows]) for name in ("nothing", "rough", "noted"))
+    return (
+        f"Of {len(rows)} settings {below[0]} hold in less than {HELD[0]}, {below[1]} by more than chance; {above[0]} "
+        f"without a star in more than {HELD[1]}, {above[1]} by more than chance. Of all answers {nothing:.0%} said "
+        f"that there may be nothing, {rough:.0%} that they are rough, {noted:.0%} either."
+    )
 
 
 def _settings(rows: Sequence[MapRow]) -> dict[tuple[int, float], list[MapRow]]:
@@ -250,6 +296,8 @@ def _rows(scene: MapScene, epsilon: float, noises: int) -> Iterator[MapRow]:
             noted=noted,
             break_even=error / one_question,
             cells=round(cells),
+            answers=each[:, mine, 0].size,
+            deviation=float(each[:, mine, 2].mean(axis=1).std(ddof=1)) / math.sqrt(len(each)) if len(each) > 1 else 0.0,
         )
 
 
