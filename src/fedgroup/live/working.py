@@ -18,7 +18,7 @@ from fedgroup.transport.inbox import Pulse
 _MOST_MADE = 64
 """How many messages are answered while the answers to others are on their way to the disk."""
 _MOST_AT_ONCE = 128
-"""How many owners' messages are worked on before the event loop does anything else."""
+"""So many messages, or those to one owner, are worked on before the event loop does anything else."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +124,14 @@ class Working:
 
 
 def _first_of_each(begun: Sequence[_Begun], *, most: int) -> tuple[list[_Begun], list[_Begun]]:
-    """Return what comes first for each owner, and the rest."""
+    """Return what comes first for each owner, up to so many messages or one owner's, and the rest."""
     first: dict[int, _Begun] = {}
     rest: list[_Begun] = []
+    messages = 0
     for each in begun:
-        if len(first) < most and id(each.node) not in first:
+        if messages < most and id(each.node) not in first:
             first[id(each.node)] = each
+            messages += len(each.received)
         else:
             rest.append(each)
     return list(first.values()), rest
