@@ -19,7 +19,7 @@ from fedgroup.lab.bench.processes import Alone
 from fedgroup.lab.bench.secure_similarity import require_right, sample_counts, spu_python
 from fedgroup.lab.bench.secure_sum import measure_masked, measure_sequential
 from fedgroup.lab.bench.two_owners import compare_in_two_processes
-from fedgroup.secure.comparison import Comparison
+from fedgroup.secure.comparison import SecureComparison
 from fedgroup.secure.similarity import opened
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -48,7 +48,7 @@ def test_a_sequential_sums_bytes_grow_with_its_owners():
 
 
 def test_two_processes_find_the_bits_of_the_exact_comparison():
-    comparison = Comparison(9, 0.8, 4)
+    comparison = SecureComparison(9, 0.8, 4)
     first, second = sample_counts(600, comparison)
     one, other = compare_in_two_processes(comparison, first, second, sessions=1)
     bits = opened(one.shares, other.shares)
@@ -60,7 +60,7 @@ def test_two_processes_find_the_bits_of_the_exact_comparison():
 
 
 def test_a_wrong_bit_is_noticed():
-    comparison = Comparison(9, 0.8, 4)
+    comparison = SecureComparison(9, 0.8, 4)
     first, second = sample_counts(100, comparison)
     for bits in (np.zeros(100, dtype=bool), np.ones(100, dtype=bool)):
         with pytest.raises(RuntimeError):
@@ -69,7 +69,7 @@ def test_a_wrong_bit_is_noticed():
 
 def test_samples_are_the_same_in_every_run_and_fit_their_width():
     for width in (4, 8):
-        comparison = Comparison(30, 0.8, width)
+        comparison = SecureComparison(30, 0.8, width)
         first, second = sample_counts(200, comparison)
         assert max(first.max(), second.max()) < 2**width
         assert (first == sample_counts(200, comparison)[0]).all()

@@ -23,7 +23,7 @@ from fedgroup.provider.borderline import Borderline, classify
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.grouping.greedy import greedy_labels
 from fedgroup.provider.lazy_grouping import EXTRA, group_lazily
-from fedgroup.secure.comparison import Comparison
+from fedgroup.secure.comparison import SecureComparison
 from fedgroup.secure.similarity import opened
 from fedgroup.space import PublicMap
 
@@ -89,7 +89,7 @@ def test_lazy_groups_equal_the_eager_algorithms_and_hold_similar_pairs_only(reco
     found = group_lazily(doubts, decide)
     truth = cosines(vectors)
     wrong = [pair for pair, bit in bits.items() if bit != (truth[pair] > 0.5)]
-    margin = Comparison(25, 0.5).margin + 0.01
+    margin = SecureComparison(25, 0.5).margin + 0.01
     assert len(wrong) <= len(bits) / 10_000
     assert all(abs(truth[pair] - 0.5) < margin for pair in wrong)
     # The eager algorithm asks all borderline pairs; those the lazy one never asked are answered by the truth.

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedgroup.secure.comparison import Comparison
+from fedgroup.secure.comparison import SecureComparison
 from fedgroup.secure.similarity import FirstOwner, SecondOwner, opened
 
 FALSE_ALARM = 1e-6
@@ -30,7 +30,7 @@ HEADER, TAG = 21, 16
 class Conversation:
     """Two sides in one process; where asked to, it keeps every payload by its kind."""
 
-    def __init__(self, comparison: Comparison, *, seed: int = 0, keep: bool = False) -> None:
+    def __init__(self, comparison: SecureComparison, *, seed: int = 0, keep: bool = False) -> None:
         session = comparison.session(first=b"a", second=b"b", context=seed.to_bytes(4, "big"))
         self.first = FirstOwner(comparison, session, entropy=np.random.default_rng([seed, 1]).bytes)
         self.second = SecondOwner(comparison, session, entropy=np.random.default_rng([seed, 2]).bytes)
@@ -52,7 +52,7 @@ class Conversation:
         return self.first.shares.popitem()[1], self.second.shares.popitem()[1]
 
 
-def secure_bits(comparison: Comparison, mine: np.ndarray, theirs: np.ndarray, *, seed: int = 0) -> np.ndarray:
+def secure_bits(comparison: SecureComparison, mine: np.ndarray, theirs: np.ndarray, *, seed: int = 0) -> np.ndarray:
     """The opened bits, from batches of 64 to 256 pairs."""
     talk = Conversation(comparison, seed=seed)
     ends = np.cumsum(np.random.default_rng(seed).integers(64, 257, len(mine) // 64 + 1))
@@ -74,7 +74,7 @@ def similar_pairs(count: int, cells: int, seed: int) -> tuple[np.ndarray, np.nda
     return mine * (rng.random((count, 1)) > 0.02), theirs * (rng.random((count, 1)) > 0.02)
 
 
-def assert_as_numpy(comparison: Comparison, mine: np.ndarray, theirs: np.ndarray, *, doubt: float = 0.0) -> None:
+def assert_as_numpy(comparison: SecureComparison, mine: np.ndarray, theirs: np.ndarray, *, doubt: float = 0.0) -> None:
     """No pair at or below the threshold is a "yes", none above it by the margin a "no"; `doubt` widens both."""
     bits, cosine = secure_bits(comparison, mine, theirs), cosines(mine, theirs)
     assert not bits[cosine <= comparison.threshold - doubt].any()
@@ -96,7 +96,7 @@ def assert_as_numpy(comparison: Comparison, mine: np.ndarray, theirs: np.ndarray
 )
 def test_bits_of_random_pairs_are_those_of_numpy(count, cells, width, threshold):
     mine, theirs = similar_pairs(count, cells, cells)
-    assert_as_numpy(Comparison(cells, threshold, width), mine, np.minimum(theirs, 2**width - 1))
+    assert_as_numpy(SecureComparison(cells, threshold, width), mine, np.minimum(theirs, 2**width - 1))
 
 
 @pytest.mark.parametrize("width", range(1, 17))
@@ -109,17 +109,17 @@ def test_bits_of_full_single_equal_and_orthogonal_vectors_are_those_of_numpy(wid
     chosen = [several, several * half, several * ~half, full, single, full * 0, several * 1000]
     mine = np.concatenate([a for a in chosen for _ in chosen])
     theirs = np.concatenate([b for _ in chosen for b in [*chosen[:-1], full]])
-    assert_as_numpy(Comparison(cells, 0.3, width), mine, theirs)
+    assert_as_numpy(SecureComparison(cells, 0.3, width), mine, theirs)
 
 
 def test_bits_of_pairs_with_one_cell_are_those_of_numpy():
     mine, theirs = np.random.default_rng(1).integers(0, 3, (2, 2000, 1)) * 100
     for threshold in (0.0, 0.5, 1 - 2**-10):
-        assert np.array_equal(secure_bits(Comparison(1, threshold), mine, theirs), cosines(mine, theirs) > 0)
+        assert np.array_equal(secure_bits(SecureComparison(1, threshold), mine, theirs), cosines(mine, theirs) > 0)
 
 
 def test_pairs_near_the_threshold_but_beyond_the_margin_are_right():
-    comparison = Comparison(25, 0.5)
+    comparison = SecureComparison(25, 0.5)
     mine, theirs = np.random.default_rng(2).poisson(1.0, (2, 600_000, 25))
     distance = cosines(mine, theirs) - comparison.threshold
     near = np.abs(distance) < 20 * comparison.margin
@@ -134,16 +134,18 @@ def test_pairs_exactly_at_the_threshold_are_always_no():
     mine = np.eye(10, dtype=np.int64)[np.zeros(3000, dtype=np.int64)] * rng.integers(1, 10**6, (3000, 1))
     order = rng.permuted(np.tile(np.arange(10), (3000, 1)), axis=1)
     mine, theirs = np.take_along_axis(mine, order, axis=1), np.take_along_axis(theirs, order, axis=1)
-    assert not secure_bits(Comparison(10, 0.6), mine, theirs).any()
-    assert not secure_bits(Comparison(10, 0.6), theirs, theirs * 0 + mine // mine.max(axis=1, keepdims=True) * 5).any()
-    assert secure_bits(Comparison(10, 0.6 - 1e-4), mine, theirs).all()
+    assert not secure_bits(SecureComparison(10, 0.6), mine, theirs).any()
+    assert not secure_bits(
+        SecureComparison(10, 0.6), theirs, theirs * 0 + mine // mine.max(axis=1, keepdims=True) * 5
+    ).any()
+    assert secure_bits(SecureComparison(10, 0.6 - 1e-4), mine, theirs).all()
 
 
 def test_scaled_counts_decide_as_the_exact_ones_outside_the_scalings_doubt():
     mine, theirs = similar_pairs(15_000, 25, 4)
     factors = np.random.default_rng(4).integers(1, 10**5, (2, 15_000, 1))
     assert (theirs * factors[1]).max() > 2**16
-    assert_as_numpy(Comparison(25, 0.5), mine * factors[0], theirs * factors[1], doubt=5 / 2**8)
+    assert_as_numpy(SecureComparison(25, 0.5), mine * factors[0], theirs * factors[1], doubt=5 / 2**8)
 
 
 def written(connection: socket.socket, frame: bytes) -> None:
@@ -183,7 +185,7 @@ def converse(side: FirstOwner | SecondOwner, connection: socket.socket, frames: 
 
 def second_owner(connection: socket.socket, session: bytes, batches: list[np.ndarray]) -> None:
     """The other process: submits all batches at once, then hands its shares over."""
-    side = SecondOwner(Comparison(25, 0.5), session)
+    side = SecondOwner(SecureComparison(25, 0.5), session)
     for batch in batches:
         side.submit(batch)
     converse(side, connection, side.start(), len(batches))
@@ -193,7 +195,7 @@ def second_owner(connection: socket.socket, session: bytes, batches: list[np.nda
 
 
 def test_two_processes_with_batches_in_flight_agree_with_numpy():
-    comparison = Comparison(25, 0.5)
+    comparison = SecureComparison(25, 0.5)
     mine, theirs = similar_pairs(1000, 25, 5)
     session = comparison.session(first=b"a", second=b"b", context=b"pipe")
     batches = [(mine[at : at + 128], theirs[at : at + 128]) for at in range(0, 1000, 128)]
@@ -217,7 +219,7 @@ def test_two_processes_with_batches_in_flight_agree_with_numpy():
 
 def talks(mine: np.ndarray, theirs: np.ndarray, *, sessions: int, batches: int, seed: int) -> list[Conversation]:
     """Sessions of fresh randomness about the same two inputs, again and again."""
-    many = [Conversation(Comparison(4, 0.5, 4), seed=seed + at, keep=True) for at in range(sessions)]
+    many = [Conversation(SecureComparison(4, 0.5, 4), seed=seed + at, keep=True) for at in range(sessions)]
     for talk in many:
         for _ in range(batches):
             talk.shares(mine, theirs)
@@ -278,7 +280,7 @@ def test_a_distinguisher_of_two_inputs_stays_at_chance(transcripts, kind, other)
 
 def test_each_share_alone_is_a_fair_coin_that_says_nothing_about_the_bit():
     mine, theirs = similar_pairs(20_000, 4, 6)
-    talk = Conversation(Comparison(4, 0.8), seed=6)
+    talk = Conversation(SecureComparison(4, 0.8), seed=6)
     shares = [talk.shares(mine[at : at + 250], theirs[at : at + 250]) for at in range(0, 20_000, 250)]
     first, second = (np.concatenate([pair[side] for pair in shares]).astype(bool) for side in (0, 1))
     bits = first ^ second
@@ -298,7 +300,7 @@ def test_message_sizes_do_not_depend_on_the_counts(transcripts):
 
 
 def test_no_count_is_in_any_frame_or_printed():
-    comparison = Comparison(8, 0.5, 16)
+    comparison = SecureComparison(8, 0.5, 16)
     mine, theirs = np.random.default_rng(7).integers(2**15, 2**16, (2, 4, 8))
     talk = Conversation(comparison, seed=7, keep=True)
     talk.shares(mine, theirs)

@@ -12,12 +12,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from fedgroup.errors import ProtocolViolation
-from fedgroup.secure.comparison import Comparison
+from fedgroup.secure.comparison import SecureComparison
 from fedgroup.secure.frames import FrameKey, Outgoing
 from fedgroup.secure.similarity import FirstOwner, SecondOwner, opened
 
 MESSAGES = 100_000
-COMPARISON = Comparison(4, 0.6, 4)
+COMPARISON = SecureComparison(4, 0.6, 4)
 SESSION = COMPARISON.session(first=b"a", second=b"b", context=b"fuzz")
 MINE = np.array([[1, 0, 0, 0], [0, 2, 0, 9], [0, 0, 0, 0]])
 THEIRS = np.array([[2, 1, 0, 0], [3, 0, 0, 0], [1, 1, 1, 1]])

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedgroup.errors import InvalidInput
-from fedgroup.secure.comparison import MOST_FRACTION_BITS, SESSION_BYTES, Comparison
+from fedgroup.secure.comparison import MOST_FRACTION_BITS, SESSION_BYTES, SecureComparison
 
 
-def decided(comparison: Comparison, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def decided(comparison: SecureComparison, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """The bits that the protocol opens, computed in the clear by its own formula in 32 bits."""
     scaled = comparison.scaled_counts(second)
     products = (comparison.unit_vectors(first) * scaled).sum(axis=1, dtype=np.uint32)
@@ -21,7 +21,7 @@ def decided(comparison: Comparison, first: np.ndarray, second: np.ndarray) -> np
 @pytest.mark.parametrize("width", range(1, 17))
 def test_the_ring_has_room_for_the_largest_product_and_limit(width):
     for cells in range(1, 4097):
-        bits = Comparison(cells, 0.5, width).fraction_bits
+        bits = SecureComparison(cells, 0.5, width).fraction_bits
         most = (2**width - 1) * math.sqrt(cells) * 2**bits
         assert 8 <= bits <= MOST_FRACTION_BITS
         assert width + math.log2(cells) / 2 + bits < 31
@@ -32,7 +32,7 @@ def test_the_ring_has_room_for_the_largest_product_and_limit(width):
 @pytest.mark.parametrize("threshold", [0.0, 0.5, 0.99, 1 - 2**-40])
 def test_a_zero_vector_is_similar_to_nothing_not_even_to_a_full_one(cells, width, threshold):
     full, zero = np.full((1, cells), 2**width - 1), np.zeros((1, cells), dtype=np.int64)
-    comparison = Comparison(cells, threshold, width)
+    comparison = SecureComparison(cells, threshold, width)
     assert not any(decided(comparison, a, b)[0] for a, b in [(zero, full), (full, zero), (zero, zero)])
 
 
@@ -47,7 +47,7 @@ def test_a_pair_exactly_at_the_threshold_is_always_a_no(drawn):
     norms = math.sqrt((a @ a.T).item() * (b @ b.T).item())
     cosine = (a @ b.T).item() / norms if norms else 0.0
     if cosine < 1:
-        assert not decided(Comparison(5, cosine, width), a, b)[0]
+        assert not decided(SecureComparison(5, cosine, width), a, b)[0]
 
 
 @pytest.mark.parametrize("triple", [(3, 4, 5), (5, 12, 13), (8, 15, 17), (7, 24, 25), (20, 21, 29)])
@@ -55,8 +55,8 @@ def test_ties_of_whole_right_angled_triangles_are_no_and_just_above_is_yes(tripl
     near, far, length = triple
     a, b = np.array([[1, 0]]), np.array([[near, far]])
     for first, second in [(a, b), (b, a)]:
-        assert not decided(Comparison(2, near / length), first, second)[0]
-        comparison = Comparison(2, near / length - 2 * Comparison(2, 0.5).margin)
+        assert not decided(SecureComparison(2, near / length), first, second)[0]
+        comparison = SecureComparison(2, near / length - 2 * SecureComparison(2, 0.5).margin)
         assert decided(comparison, first, second)[0]
 
 
@@ -67,25 +67,27 @@ def test_a_pair_above_the_threshold_by_the_margin_is_a_yes(cells, width):
     second[:, 0] = first[:, 0] = 1
     cosine = (first * second).sum(axis=1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
     for pair in range(50):
-        threshold = cosine[pair] - Comparison(cells, 0.5, width).margin
+        threshold = cosine[pair] - SecureComparison(cells, 0.5, width).margin
         if threshold > 0:
-            assert decided(Comparison(cells, threshold, width), first[pair : pair + 1], second[pair : pair + 1])[0]
+            assert decided(SecureComparison(cells, threshold, width), first[pair : pair + 1], second[pair : pair + 1])[
+                0
+            ]
 
 
 def test_counts_above_the_width_are_scaled_and_others_left_alone():
     counts = np.array([[0, 100, 255], [0, 256, 512], [2**62, 2**61, 0], [0, 0, 0]])
-    scaled = Comparison(3, 0.5, 8).scaled_counts(counts)
+    scaled = SecureComparison(3, 0.5, 8).scaled_counts(counts)
     assert scaled.tolist() == [[0, 100, 255], [0, 128, 255], [255, 128, 0], [0, 0, 0]]
 
 
 def test_a_session_id_binds_names_context_and_parameters():
     names = {"first": b"a", "second": b"b", "context": b"c"}
     others = [names | {"first": b"b"}, names | {"first": b"ab", "second": b""}, names | {"context": b"d"}]
-    ids = [Comparison(4, 0.5).session(**each) for each in [names, *others]]
-    ids += [Comparison(*parameters).session(**names) for parameters in [(5, 0.5), (4, 0.6), (4, 0.5, 7)]]
+    ids = [SecureComparison(4, 0.5).session(**each) for each in [names, *others]]
+    ids += [SecureComparison(*parameters).session(**names) for parameters in [(5, 0.5), (4, 0.6), (4, 0.5, 7)]]
     assert len(set(ids)) == 7
     assert {len(each) for each in ids} == {SESSION_BYTES}
-    assert Comparison(4, np.float64(0.5)).session(**names) == ids[0]
+    assert SecureComparison(4, np.float64(0.5)).session(**names) == ids[0]
 
 
 @pytest.mark.parametrize(
@@ -93,4 +95,4 @@ def test_a_session_id_binds_names_context_and_parameters():
 )
 def test_parameters_that_do_not_fit_are_refused(bad):
     with pytest.raises(InvalidInput):
-        Comparison(*bad)
+        SecureComparison(*bad)

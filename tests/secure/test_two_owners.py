@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
-from fedgroup.secure.comparison import Comparison
+from fedgroup.secure.comparison import SecureComparison
 from fedgroup.secure.frames import MOST_BYTES
 from fedgroup.secure.similarity import MOST_PAIRS, FirstOwner, SecondOwner, _Places, opened, product_rows
 
-COMPARISON = Comparison(4, 0.6)
+COMPARISON = SecureComparison(4, 0.6)
 SESSION = COMPARISON.session(first=b"a", second=b"b", context=b"test")
 AXIS, SLANTED, ZERO = [1, 0, 0, 0], [2, 1, 0, 0], [0, 0, 0, 0]
 KINDS = range(9)
 
 
-def sides(comparison: Comparison = COMPARISON, session: bytes = SESSION) -> tuple[FirstOwner, SecondOwner]:
+def sides(comparison: SecureComparison = COMPARISON, session: bytes = SESSION) -> tuple[FirstOwner, SecondOwner]:
     return FirstOwner(comparison, session), SecondOwner(comparison, session)
 
 
@@ -26,7 +26,7 @@ def settle(first: FirstOwner, second: SecondOwner, frames: list[bytes]) -> None:
         turn = 1 - turn
 
 
-def met(comparison: Comparison = COMPARISON) -> tuple[FirstOwner, SecondOwner]:
+def met(comparison: SecureComparison = COMPARISON) -> tuple[FirstOwner, SecondOwner]:
     first, second = sides(comparison)
     settle(first, second, second.start())
     return first, second
@@ -84,7 +84,7 @@ def test_a_bad_batch_is_refused_and_the_next_one_served(bad):
 
 
 def test_a_batch_too_large_for_a_frame_is_refused_where_it_is_submitted():
-    comparison = Comparison(4096, 0.5, 16)
+    comparison = SecureComparison(4096, 0.5, 16)
     assert 4 * product_rows(comparison, 1024) == MOST_BYTES
     side = FirstOwner(comparison, SESSION)
     with pytest.raises(InvalidInput, match="smaller batches"):
@@ -120,7 +120,7 @@ def test_batches_of_different_sizes_end_the_session_without_a_bit(mine, theirs):
     assert not second.shares
 
 
-@pytest.mark.parametrize("other", [Comparison(5, 0.6), Comparison(4, 0.7), Comparison(4, 0.6, 4)])
+@pytest.mark.parametrize("other", [SecureComparison(5, 0.6), SecureComparison(4, 0.7), SecureComparison(4, 0.6, 4)])
 def test_sides_with_different_parameters_do_not_meet(other):
     names = {"first": b"a", "second": b"b", "context": b""}
     first, second = FirstOwner(COMPARISON, COMPARISON.session(**names)), SecondOwner(other, other.session(**names))

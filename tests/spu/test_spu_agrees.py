@@ -7,13 +7,13 @@ import pytest
 
 from fedgroup.lab.bench.secure_similarity import require_right, spu_comparison, spu_python
 from fedgroup.lab.bench.two_owners import compare_in_two_processes
-from fedgroup.secure.comparison import Comparison
+from fedgroup.secure.comparison import SecureComparison
 from fedgroup.secure.similarity import opened
 
 PAIRS = 256
 
 
-def random_counts(comparison: Comparison, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def random_counts(comparison: SecureComparison, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Vectors with much in common, some of them empty, some of one cell only."""
     rng = np.random.default_rng(seed)
     shape = (PAIRS, comparison.cells)
@@ -29,7 +29,7 @@ def random_counts(comparison: Comparison, seed: int) -> tuple[np.ndarray, np.nda
 def test_spu_and_ours_agree_outside_the_margin(cells, width, threshold):
     python = spu_python()
     assert python is not None, "no SPU here; run make test-spu"
-    comparison = Comparison(cells, threshold, width)
+    comparison = SecureComparison(cells, threshold, width)
     first, second = random_counts(comparison, seed=cells * width)
     sides = compare_in_two_processes(comparison, first, second, sessions=0)
     ours = opened(sides[0].shares, sides[1].shares)

@@ -18,7 +18,7 @@ from fedgroup.provider.dense_graph import squared_lengths
 from fedgroup.provider.graph import SimilarityGraph
 from fedgroup.provider.grouping import partition_graph
 from fedgroup.provider.lazy_grouping import group_lazily
-from fedgroup.secure.comparison import Comparison
+from fedgroup.secure.comparison import SecureComparison
 
 Outcomes = npt.NDArray[np.bool_]
 Band = tuple[float, float]
@@ -46,7 +46,7 @@ def outcomes(vectors: npt.NDArray[np.int32], *, threshold: float, width: int = 8
 
     Inner products and limits stay below 2^32, so 64-bit floats hold them exactly.
     """
-    comparison = Comparison(vectors.shape[1], threshold, width)
+    comparison = SecureComparison(vectors.shape[1], threshold, width)
     scaled = comparison.scaled_counts(vectors)
     products = comparison.unit_vectors(vectors).astype(np.float64) @ scaled.astype(np.float64).T
     return products > comparison.limits(scaled)[None, :]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgroup.errors import InvalidInput
-from fedgroup.secure.comparison import Comparison, Counts
+from fedgroup.secure.comparison import Counts, SecureComparison
 from fedgroup.secure.sign import Bits
 from fedgroup.secure.similarity import MOST_PAIRS, FirstOwner, SecondOwner
 
@@ -33,7 +33,7 @@ class ComparingOwners:
 
     def __init__(self, vectors: npt.NDArray[np.int32], *, threshold: float, width: int = 8) -> None:
         self._vectors = vectors
-        self._comparison = Comparison(vectors.shape[1], threshold, width)
+        self._comparison = SecureComparison(vectors.shape[1], threshold, width)
         self._pairs = max(1, min(MOST_PAIRS, _BATCH_BITS // (vectors.shape[1] * width)))
         self._lanes: list[_Lane] = []
 
@@ -70,7 +70,7 @@ class ComparingOwners:
 class _Lane:
     """One session on this host, set up once: both sides, and frames carried between them."""
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: SecureComparison) -> None:
         session = comparison.session(first=b"host", second=b"host", context=secrets.token_bytes(16))
         self._first = FirstOwner(comparison, session)
         self._second = SecondOwner(comparison, session)

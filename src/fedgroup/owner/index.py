@@ -23,8 +23,8 @@ from fedgroup.owner.range_scan import (
     Ints,
     Limits,
     Runs,
+    SearchWindow,
     Side,
-    Window,
     box_runs,
     cell_of,
     circle_runs,
@@ -144,7 +144,7 @@ class RecordIndex:
         cells = self._cells
         return _limits(side, cells.west, cells.east, per_unit=cells.across, steps=cells.columns)
 
-    def _rows(self, window: Window) -> Limits:
+    def _rows(self, window: SearchWindow) -> Limits:
         cells = self._cells
         return _limits(window.up, cells.south, cells.north, per_unit=cells.up, steps=cells.rows)
 

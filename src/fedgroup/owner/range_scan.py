@@ -50,7 +50,7 @@ class Side(NamedTuple):
 _EVERYWHERE = Side(-math.inf, math.inf)
 
 
-class Window(NamedTuple):
+class SearchWindow(NamedTuple):
     """The box around a range, in the map's x and y; across the antimeridian it has two pieces of x."""
 
     across: tuple[Side, ...]
@@ -70,7 +70,7 @@ class Cells(NamedTuple):
     rows: int
 
 
-def window_of(asked: Range, public_map: PublicMap) -> Window:
+def window_of(asked: Range, public_map: PublicMap) -> SearchWindow:
     """Return the window of a range, of a circle on a lon/lat map only: a circle on a plane has runs of its own.
 
     A record inside the sure bounds of both sides is in the range.
@@ -83,7 +83,7 @@ def window_of(asked: Range, public_map: PublicMap) -> Window:
         case _:
             west, south, east, north = asked.shape.bounds
             across, up = Side(west, east), Side(south, north)
-    return Window(_turned(across, public_map) if public_map.lonlat else (across,), up)
+    return SearchWindow(_turned(across, public_map) if public_map.lonlat else (across,), up)
 
 
 def _latitudes_near(latitude: float, radius_m: float) -> Side:

@@ -23,7 +23,7 @@ from fedgroup.messages.asked import Recall, Relay, RelayMany
 from fedgroup.messages.said import Recalled, Refused, Relayed, RelayedMany
 from fedgroup.owner.node_parts import Certified, ComparisonBook, OwnIdentity
 from fedgroup.owner.refusals import reason_of
-from fedgroup.secure.comparison import Comparison
+from fedgroup.secure.comparison import SecureComparison
 from fedgroup.secure.similarity import FirstOwner, SecondOwner
 from fedgroup.space import Grid, PublicMap
 
@@ -37,7 +37,7 @@ class _Session:
     """One side of one comparison."""
 
     def __init__(self, relay: Relay, identity: OwnIdentity, other: Certified, vector: np.ndarray[Any, Any]) -> None:
-        comparison = Comparison(relay.columns * relay.rows, relay.threshold)
+        comparison = SecureComparison(relay.columns * relay.rows, relay.threshold)
         names = (identity.name, other.name) if relay.first else (other.name, identity.name)
         session = comparison.session(first=names[0].encode(), second=names[1].encode(), context=relay.session)
         self.other = other

@@ -25,7 +25,7 @@ SESSION_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SecureComparison:
     """The public parameters of a secure comparison: cos > threshold over `cells` counts of `width` bits."""
 
     cells: int

@@ -33,7 +33,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.secure.base_ot import BaseReceiver, BaseSender, Entropy
 from fedgroup.secure.bitmatrix import packed_bits
-from fedgroup.secure.comparison import SESSION_BYTES, Comparison, Counts
+from fedgroup.secure.comparison import SESSION_BYTES, Counts, SecureComparison
 from fedgroup.secure.edwards import POINT_BYTES
 from fedgroup.secure.extension import correction_bytes, padded_rows, receive_rows, secret_block, send_rows
 from fedgroup.secure.frames import MOST_PAYLOAD, Frame, FrameKey, Incoming, Outgoing
@@ -83,7 +83,7 @@ class _Place:
 class _Places:
     """Hands out places, the same on both sides, since both submit batches of the same sizes in the same order."""
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: SecureComparison) -> None:
         self._comparison = comparison
         self._counter = 0
         self._rows = 0
@@ -106,7 +106,7 @@ class _Places:
         return place
 
 
-def product_rows(comparison: Comparison, pairs: int) -> int:
+def product_rows(comparison: SecureComparison, pairs: int) -> int:
     """Return how many transfers the inner products of a batch take: one per bit of the second side's counts."""
     return pairs * comparison.cells * comparison.width
 
@@ -114,9 +114,9 @@ def product_rows(comparison: Comparison, pairs: int) -> int:
 class _Side:
     """What both sides have in common: frames, the order of batches, and the shares that come out."""
 
-    def __init__(self, comparison: Comparison, session: bytes, *, entropy: Entropy, side: int) -> None:
+    def __init__(self, comparison: SecureComparison, session: bytes, *, entropy: Entropy, side: int) -> None:
         if len(session) != SESSION_BYTES:
-            raise InvalidInput(f"a session id has {SESSION_BYTES} bytes; make it with Comparison.session")
+            raise InvalidInput(f"a session id has {SESSION_BYTES} bytes; make it with SecureComparison.session")
         self.comparison = comparison
         self.shares: dict[int, Bits] = {}
         self._session = session
@@ -148,7 +148,7 @@ class _Side:
 class FirstOwner(_Side):
     """The side that holds unit vectors and garbles."""
 
-    def __init__(self, comparison: Comparison, session: bytes, *, entropy: Entropy = secrets.token_bytes) -> None:
+    def __init__(self, comparison: SecureComparison, session: bytes, *, entropy: Entropy = secrets.token_bytes) -> None:
         super().__init__(comparison, session, entropy=entropy, side=_FIRST)
         nibbles = entropy(BLOCKS)
         # The lowest bit of the secret is 1: it is the offset of all labels, whose colours must differ.
@@ -243,7 +243,7 @@ class FirstOwner(_Side):
 class SecondOwner(_Side):
     """The side that holds counts and evaluates."""
 
-    def __init__(self, comparison: Comparison, session: bytes, *, entropy: Entropy = secrets.token_bytes) -> None:
+    def __init__(self, comparison: SecureComparison, session: bytes, *, entropy: Entropy = secrets.token_bytes) -> None:
         super().__init__(comparison, session, entropy=entropy, side=_SECOND)
         self._base = BaseSender(session, entropy=entropy)
         self._nonce = entropy(_NONCE_BYTES)

@@ -50,7 +50,7 @@ from fedgroup.service.requests import (
 )
 from fedgroup.space import Grid
 from fedgroup.storage.provider_state import ProviderState, Question
-from fedgroup.storage.standing_book import StandingBook, Window
+from fedgroup.storage.standing_book import StandingBook, StandingWindow
 
 log = logging.getLogger("fedgroup.service")
 
@@ -204,7 +204,7 @@ class StandingMaps:
         require_offered(query, settings)
         self._provider.sendable(query)
 
-    async def _end(self, standing: StandingMap, begin: int, window: Window | None) -> None:
+    async def _end(self, standing: StandingMap, begin: int, window: StandingWindow | None) -> None:
         """Ask for a window, and publish its map: one round, or those of an adaptive map, one after the other."""
         asked = standing.of_window(begin)
         quorum = self._provider.settings.quorum.stricter(asked.least_owners, asked.least_share)
@@ -218,7 +218,7 @@ class StandingMaps:
         made = made_of(going, self._provider, seconds=0.0)
         await self._publish(standing, begin, await self._charged(standing, begin, going), made)
 
-    async def _going(self, asked: MapAsked, window: Window | None, quorum: Quorum) -> Progress:
+    async def _going(self, asked: MapAsked, window: StandingWindow | None, quorum: Quorum) -> Progress:
         """Return how far an adaptive map of a window came; one that is new is planned as owners are here now."""
         settings = self._provider.settings
         if window is not None:

@@ -14,7 +14,7 @@ from fedgroup.service.handlers import documented
 from fedgroup.service.replies import Shown
 from fedgroup.service.standing import StandingMap, StandingMaps
 from fedgroup.service.window_reading import MOST_LISTED
-from fedgroup.storage.standing_book import Window
+from fedgroup.storage.standing_book import StandingWindow
 
 router = APIRouter(
     prefix="/v1",
@@ -88,7 +88,7 @@ def _shown(maps: StandingMaps, standing: StandingMap, most: int) -> StandingShow
     )
 
 
-def _window(window: Window, every: int) -> WindowShown:
+def _window(window: StandingWindow, every: int) -> WindowShown:
     published = window.question if window.state == "published" else None
     why = window.told.get("why") if window.state == "failed" else None
     until = _text(window.last + every)

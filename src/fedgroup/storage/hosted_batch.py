@@ -25,7 +25,7 @@ _ROUNDS = "INSERT INTO rounds (reply, snapshot, id, owner) VALUES (?, ?, ?, ?)"
 _REPLIES = "UPDATE rounds SET reply = ? WHERE id = ? AND owner = ?"
 _HELD = "SELECT owner, reply <> x'' FROM rounds WHERE id = ?"
 _LAST = "SELECT (SELECT coalesce(max(id), 0) FROM entries), (SELECT coalesce(max(id), 0) FROM seen)"
-_ROUNDS_KNOWN = 8
+_ROUNDS_KNOWN = 64
 
 
 class Batch:

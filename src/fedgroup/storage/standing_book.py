@@ -27,7 +27,7 @@ State = Literal["asked", "published", "failed", "left out"]
 
 
 @dataclass(frozen=True)
-class Window:
+class StandingWindow:
     """A window of a standing map: `last` is another one only where many were left out together.
 
     `told` is how far it came while it is asked for, and why it failed afterwards.
@@ -62,7 +62,7 @@ class StandingBook:
             raise InvalidInput(f"the standing map {name!r} was another one before; give this one a name of its own")
         return int(known)
 
-    def unfinished(self, name: str) -> Window | None:
+    def unfinished(self, name: str) -> StandingWindow | None:
         """Return the window that was begun and not ended, if there is one."""
         with self._state.transaction() as connection:
             row = connection.execute(f"{_WINDOW} AND state = 'asked'", (name,)).fetchone()
@@ -74,7 +74,7 @@ class StandingBook:
             found = connection.execute("SELECT max(last) FROM standing_windows WHERE name = ?", (name,)).fetchone()[0]
         return None if found is None else int(found)
 
-    def windows(self, name: str, *, most: int) -> list[Window]:
+    def windows(self, name: str, *, most: int) -> list[StandingWindow]:
         """Return the latest windows, the newest first."""
         with self._state.transaction() as connection:
             rows = connection.execute(f"{_WINDOW} ORDER BY begin DESC LIMIT ?", (name, most)).fetchall()
@@ -109,5 +109,5 @@ class StandingBook:
             connection.execute("INSERT OR REPLACE INTO standing_windows VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
-def _window(row: tuple[Any, ...]) -> Window:
-    return Window(row[0], row[1], row[2], row[3], json.loads(row[4]))
+def _window(row: tuple[Any, ...]) -> StandingWindow:
+    return StandingWindow(row[0], row[1], row[2], row[3], json.loads(row[4]))

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from fedgroup.lab.bench.measuring import BenchRow
 from fedgroup.lab.bench.two_owners import BATCH, BenchSide, Lap, compare_in_two_processes
 from fedgroup.privacy.keystream import Keystream
-from fedgroup.secure.comparison import Comparison, Counts
+from fedgroup.secure.comparison import Counts, SecureComparison
 from fedgroup.secure.similarity import opened
 
 THRESHOLD = 0.8
@@ -48,7 +48,7 @@ def measure(*, quick: bool) -> Iterator[BenchRow]:
     """Yield a row for each number of cells and bits a count, and one for a fresh session."""
     spu = spu_python()
     for cells, width in CASES:
-        comparison = Comparison(cells, THRESHOLD, width)
+        comparison = SecureComparison(cells, THRESHOLD, width)
         first, second = sample_counts(2 * BATCH if quick else 64 * BATCH, comparison)
         sides = compare_in_two_processes(comparison, first, second, sessions=2 if quick else 9)
         require_right(opened(sides[0].shares, sides[1].shares), comparison, first, second)
@@ -59,7 +59,7 @@ def measure(*, quick: bool) -> Iterator[BenchRow]:
 
 
 def _pairs_row(
-    comparison: Comparison, sides: tuple[BenchSide, BenchSide], pairs: int, spu: tuple[SpuComparison, int] | None
+    comparison: SecureComparison, sides: tuple[BenchSide, BenchSide], pairs: int, spu: tuple[SpuComparison, int] | None
 ) -> BenchRow:
     first, second = (side.pairs for side in sides)
     wall_s = max(first.wall_s, second.wall_s)
@@ -108,7 +108,7 @@ def _session_row(sides: tuple[BenchSide, BenchSide], spu: tuple[SpuComparison, i
 
 
 def _by_spu(
-    python: str, comparison: Comparison, first: Counts, second: Counts, *, quick: bool
+    python: str, comparison: SecureComparison, first: Counts, second: Counts, *, quick: bool
 ) -> tuple[SpuComparison, int]:
     """Return what SPU takes for all pairs at once, which suits it best, and how many they were."""
     return spu_comparison(python, comparison, first, second, repeats=1 if quick else 3), len(first)
@@ -125,7 +125,7 @@ def _is_installed(package: str) -> bool:
 
 
 def spu_comparison(
-    python: str, comparison: Comparison, first: Counts, second: Counts, *, repeats: int = 1
+    python: str, comparison: SecureComparison, first: Counts, second: Counts, *, repeats: int = 1
 ) -> SpuComparison:
     """Return what SPU makes of the same counts."""
     with tempfile.TemporaryDirectory() as folder:
@@ -155,7 +155,7 @@ def _processor(laps: list[Lap]) -> float:
     return statistics.median(one.processor_s for one in laps)
 
 
-def sample_counts(pairs: int, comparison: Comparison) -> tuple[Counts, Counts]:
+def sample_counts(pairs: int, comparison: SecureComparison) -> tuple[Counts, Counts]:
     """Return known counts of pairs of owners that have much in common, the same in every run."""
     stream = Keystream(hashlib.sha256(b"fedgroup bench, not private: similarity").digest())
     drawn = stream.words(3 * pairs * comparison.cells, np.uint8).reshape(3, pairs, comparison.cells)
@@ -167,7 +167,12 @@ def sample_counts(pairs: int, comparison: Comparison) -> tuple[Counts, Counts]:
 
 
 def require_right(
-    bits: npt.NDArray[np.bool_], comparison: Comparison, first: Counts, second: Counts, *, margin: float | None = None
+    bits: npt.NDArray[np.bool_],
+    comparison: SecureComparison,
+    first: Counts,
+    second: Counts,
+    *,
+    margin: float | None = None,
 ) -> None:
     """Make sure that every bit is the exact comparison's, but for pairs just above the threshold."""
     lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)

@@ -13,7 +13,7 @@ import numpy as np
 from fedgroup.lab.bench.channel import Channel
 from fedgroup.lab.bench.measuring import peak_mb
 from fedgroup.lab.bench.processes import Alone
-from fedgroup.secure.comparison import Comparison, Counts
+from fedgroup.secure.comparison import Counts, SecureComparison
 from fedgroup.secure.sign import Bits
 from fedgroup.secure.similarity import FirstOwner, SecondOwner
 
@@ -43,7 +43,7 @@ class BenchSide:
 
 
 def compare_in_two_processes(
-    comparison: Comparison, first: Counts, second: Counts, *, sessions: int
+    comparison: SecureComparison, first: Counts, second: Counts, *, sessions: int
 ) -> tuple[BenchSide, BenchSide]:
     """Return what both sides took: `sessions` fresh sessions with one comparison each, then all pairs in one."""
     one_end, other_end = socket.socketpair()
@@ -56,7 +56,7 @@ def compare_in_two_processes(
     return one, other
 
 
-def _side(end: socket.socket, comparison: Comparison, counts: Counts, position: int, sessions: int) -> BenchSide:
+def _side(end: socket.socket, comparison: SecureComparison, counts: Counts, position: int, sessions: int) -> BenchSide:
     with end:
         return _Endpoint(Channel(end), comparison, position).measured(counts, sessions)
 
@@ -64,7 +64,7 @@ def _side(end: socket.socket, comparison: Comparison, counts: Counts, position: 
 class _Endpoint:
     """One side in its process."""
 
-    def __init__(self, channel: Channel, comparison: Comparison, position: int) -> None:
+    def __init__(self, channel: Channel, comparison: SecureComparison, position: int) -> None:
         self._channel = channel
         self._comparison = comparison
         self._position = position

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedgroup.data.plans import Plan
 from fedgroup.lab.experiments.methods import Contender
-from fedgroup.secure.comparison import Comparison
+from fedgroup.secure.comparison import SecureComparison
 from fedgroup.secure.member import WORD_BYTES
 from fedgroup.secure.similarity import FirstOwner, SecondOwner
 
@@ -62,7 +62,7 @@ def cost_of(method: Contender, plan: Plan | None, *, owners: int, cells: int) ->
 @cache
 def comparison_bytes(cells: int) -> ComparisonBytes:
     """Return what a session and a comparison take, counted on the frames of a real one."""
-    comparison = Comparison(cells, 0.5)
+    comparison = SecureComparison(cells, 0.5)
     session = comparison.session(first=b"first", second=b"second", context=b"counting bytes")
     first, second = FirstOwner(comparison, session), SecondOwner(comparison, session)
     opening = _carried(first, second, second.start())
