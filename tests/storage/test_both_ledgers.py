@@ -197,6 +197,8 @@ def test_a_lower_cap_leaves_what_was_spent(open_ledger: OpenLedger) -> None:
     with pytest.raises(BudgetExhausted) as refusal:
         ledger.charge([query(1)])
     assert refusal.value.left == 0
+    ledger.charge([query(0)])  # what costs nothing is not refused
+    assert ledger.spent() == Epsilon(5)
 
 
 def test_without_a_cap_more_than_the_largest_epsilon_can_be_spent(open_ledger: OpenLedger) -> None:

@@ -55,7 +55,7 @@ def answered(one: Answering[Result], ledger: RoundLedger) -> Result:
 
 
 def answered_together(several: Sequence[tuple[Answering[Result], RoundLedger]]) -> list[Result]:
-    """Return what answers come to, each with the ledger of its owner; all charges come before anything is counted."""
+    """Return what answers come to, each with its own ledger; who waits for a charge is charged before any counts."""
     found: dict[int, Result] = {}
     needs: dict[int, Need] = {}
 

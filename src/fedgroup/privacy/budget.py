@@ -198,7 +198,8 @@ def settle(charges: Sequence[Charge], *, cap: Epsilon | None, before: Spending) 
     if len(charges) == 1 and charges[0].owners is None and not before.for_some:  # as of a live owner, very often
         cost = charges[0].units(accounting)
         most = None if cap is None else accounting.units_within(cap)
-        _require_affordable(accounting, most=most, spent=before.for_all, asked=cost)
+        if cost:  # what costs nothing is not refused, also where a cap was lowered below what was spent
+            _require_affordable(accounting, most=most, spent=before.for_all, asked=cost)
         return Spending(cost, {}, accounting)
     costs = [charge.units(accounting) for charge in charges]
     for_all = sum(cost for charge, cost in zip(charges, costs, strict=True) if charge.owners is None)
