@@ -120,6 +120,27 @@ async def test_what_one_owner_received_later_waits_for_what_it_received_before(n
 
 
 @in_a_loop
+async def test_questions_of_several_frames_are_charged_together(file: HostedFile, nodes: list[OwnerNode]) -> None:
+    commits: list[str] = []
+    with file._reading() as connection:
+        connection.set_trace_callback(commits.append)
+    ann = nodes[0]
+    (of_ann,) = await said(Working(), (ann, asks(1)), (ann, asks(2, 3)), (ann, asks(4)))
+    assert [each.round[-1] for each in of_ann] == [1, 2, 3, 4]
+    assert commits.count("COMMIT") == 2  # charges, and replies
+    assert ann.ledger.spent() == Epsilon.of(2)  # type: ignore[attr-defined]
+
+
+@in_a_loop
+async def test_a_question_that_comes_twice_gets_its_reply_twice(nodes: list[OwnerNode]) -> None:
+    ann = nodes[0]
+    (of_ann,) = await said(Working(), (ann, asks(1)), (ann, asks(1)), (ann, asks(2)))
+    assert of_ann[0] == of_ann[1]
+    assert [type(each) for each in of_ann] == [Noisy] * 3
+    assert ann.ledger.spent() == Epsilon.of(1)  # type: ignore[attr-defined]
+
+
+@in_a_loop
 async def test_many_owners_take_several_turns_and_none_is_left_out(file: HostedFile) -> None:
     nodes = [node_of(f"owner {number}", file) for number in range(150)]
     replies = await said(Working(), *((node, asks(1, 2)) for node in nodes))

@@ -1,17 +1,18 @@
 """What owners of one event loop do about the messages they received: those that came at one moment, together.
 
-The ledgers of owners that one process hosts are often in one file; then their charges are one transaction, and so are
-their replies.
+Questions to one owner that came in several frames are charged in one transaction, and their replies kept in another.
+The ledgers of owners that one process hosts are often in one file; then that is so for all of them.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedgroup.owner.node import Letters, OwnerNode
+from fedgroup.owner.node import Answers, Letters, OwnerNode
 from fedgroup.owner.together import Answering, answered_together
 from fedgroup.transport.inbox import Pulse
 
@@ -85,15 +86,26 @@ class _Begun:
     waited_s: float
     at_s: float
 
-    def answers(self) -> list[Answering[list[Letters]]]:
-        """Return what leads to the replies."""
-        return self.node.answering(self.received, waited_s=self.waited_s + Pulse.now() - self.at_s)
+    def answers(self, *, single: bool) -> Answers:
+        """Return what leads to the replies; with a ledger of its own a `single` message shares nothing with others."""
+        waited_s = self.waited_s + Pulse.now() - self.at_s
+        by_itself = len(self.received) == 1 and not hasattr(self.node.ledger, "together")
+        if not (single and by_itself):
+            answers = self.node.answering(self.received, waited_s=waited_s)
+            if answers.alone or not by_itself:
+                return answers
+        return Answers([self._reply(waited_s)])
+
+    def _reply(self, waited_s: float) -> Answering[list[Letters]]:
+        yield from ()
+        return [self.node.prepare(*self.received[0], waited_s=waited_s)]
 
 
 class Working:
-    """Works on what was received: for owners that share a file, once all that received something at a time said so.
+    """Works on what was received, once all owners that received something at a time said so.
 
-    Guarantee: what one owner received later is worked on after what it received before is done.
+    Guarantee: what one owner received later is worked on after what it received before is done, unless all of that are
+               questions to it alone, each of another round.
     """
 
     def __init__(self) -> None:
@@ -101,10 +113,7 @@ class Working:
         self._soon = False
 
     def begin(self, node: OwnerNode, received: Sequence[tuple[str, Any]], made: Made, *, waited_s: float) -> None:
-        """Work on messages that an owner received together, at once or soon, and add what comes of it to `made`."""
-        if not hasattr(node.ledger, "together"):
-            made.add(_exchanges(received, _prepared(node, received, waited_s)))
-            return
+        """Work soon on messages that an owner received together, and add what comes of it to `made`."""
         made.expect()
         self._begun.append(_Begun(node, received, made, waited_s, Pulse.now()))
         if not self._soon:
@@ -112,35 +121,41 @@ class Working:
             asyncio.get_running_loop().call_soon(self._work)
 
     def _work(self) -> None:
-        some, self._begun = _first_of_each(self._begun, most=_MOST_AT_ONCE)
+        some, self._begun = _next_of_each(self._begun, most=_MOST_AT_ONCE)
         self._soon = bool(self._begun)
         if self._soon:
             asyncio.get_running_loop().call_soon(self._work)
-        answers = [each.answers() for each in some]
-        several = [(one, each.node.ledger) for each, those in zip(some, answers, strict=True) for one in those]
-        found = iter(answered_together(several))
-        for each, those in zip(some, answers, strict=True):
-            each.made.add(_exchanges(each.received, [letters for _ in those for letters in next(found)]), expected=True)
+        found = iter(answered_together([(one, each.node.ledger) for each, answers in some for one in answers.several]))
+        for each, answers in some:
+            replies = [letters for _ in answers.several for letters in next(found)]
+            each.made.add(_exchanges(each.received, replies), expected=True)
 
 
-def _first_of_each(begun: Sequence[_Begun], *, most: int) -> tuple[list[_Begun], list[_Begun]]:
-    """Return what comes first for each owner, up to so many messages or one owner's, and the rest."""
-    first: dict[int, _Begun] = {}
+def _next_of_each(begun: Sequence[_Begun], *, most: int) -> tuple[list[tuple[_Begun, Answers]], list[_Begun]]:
+    """Return what comes next for each owner, up to so many messages or one owner's, and the rest.
+
+    For one owner several that mind nothing of each other come next: a question that is asked again does.
+    """
+    many = Counter(id(each.node) for each in begun)
+    taken: list[tuple[_Begun, Answers]] = []
     rest: list[_Begun] = []
+    rounds: dict[int, set[bytes]] = {}
+    closed: set[int] = set()
     messages = 0
     for each in begun:
-        if messages < most and id(each.node) not in first:
-            first[id(each.node)] = each
-            messages += len(each.received)
-        else:
+        name = id(each.node)
+        answers = None if messages >= most or name in closed else each.answers(single=many[name] == 1)
+        earlier = rounds.setdefault(name, set())
+        if answers is None or (earlier and not (answers.alone and earlier.isdisjoint(answers.rounds))):
+            closed.add(name)
             rest.append(each)
-    return list(first.values()), rest
-
-
-def _prepared(node: OwnerNode, received: Sequence[tuple[str, Any]], waited_s: float) -> list[Letters]:
-    if len(received) == 1:
-        return [node.prepare(*received[0], waited_s=waited_s)]
-    return node.prepare_many(received, waited_s=waited_s)
+            continue
+        taken.append((each, answers))
+        messages += len(each.received)
+        earlier |= answers.rounds
+        if not answers.alone:
+            closed.add(name)
+    return taken, rest
 
 
 def _exchanges(received: Sequence[tuple[str, Any]], replies: Sequence[Letters]) -> list[Exchange]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from fedgroup.epsilon import Epsilon
@@ -93,6 +94,18 @@ Letters = list[tuple[str, bytes]]
 """To whom, and what."""
 
 
+@dataclass(frozen=True)
+class Answers:
+    """What leads to the replies to some messages; of questions to an owner `alone`, one each, with their rounds."""
+
+    several: list[Answering[list[Letters]]]
+    rounds: frozenset[bytes] = frozenset()
+
+    @property
+    def alone(self) -> bool:
+        return bool(self.rounds)
+
+
 class OwnerNode:
     """An owner among others: `receive` takes what a sender said and returns what to send."""
 
@@ -167,12 +180,10 @@ class OwnerNode:
 
     def prepare_many(self, received: Sequence[tuple[str, ToOwner]], *, waited_s: float = 0.0) -> list[Letters]:
         """Return what `prepare` would for each message, in their order."""
-        several = self.answering(received, waited_s=waited_s)
+        several = self.answering(received, waited_s=waited_s).several
         return [letters for some in answered_together([(one, self.ledger) for one in several]) for letters in some]
 
-    def answering(
-        self, received: Sequence[tuple[str, ToOwner]], *, waited_s: float = 0.0
-    ) -> list[Answering[list[Letters]]]:
+    def answering(self, received: Sequence[tuple[str, ToOwner]], *, waited_s: float = 0.0) -> Answers:
         """Return what leads to what `prepare` would return for each message, in their order.
 
         Questions to this owner alone go together: each is an answer by itself. All else is one, message by message.
@@ -180,8 +191,8 @@ class OwnerNode:
         arrived = self._clock() - waited_s
         alone = [message for sender, message in received if sender == PROVIDER and self._goes_together(message)]
         if len(alone) < len(received):
-            return [in_turn(self._prepared(sender, message, arrived) for sender, message in received)]
-        return [self._by_itself(ask, arrived) for ask in alone]
+            return Answers([in_turn(self._prepared(sender, message, arrived) for sender, message in received)])
+        return Answers([self._by_itself(ask, arrived) for ask in alone], frozenset(ask.round for ask in alone))
 
     def _by_itself(self, ask: Ask, arrived: float) -> Answering[list[Letters]]:
         try:
