@@ -132,7 +132,7 @@ class AnswersTable(_Table, frozen=True, kw_only=True):
     seconds: float = 10.0
     least_owners: _AtLeastOne = 1
     least_share: _Share = 0.0
-    messages_at_once: _AtLeastOne = 2_000
+    messages_at_once: _AtLeastOne = 4_000
     vectors_mb: _Megabytes = IN_FLIGHT_BYTES >> 20
     cohort_size: int = 50
     mpc_most: int = MPC_MOST

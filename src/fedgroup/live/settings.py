@@ -90,7 +90,7 @@ class LiveSettings:
     times: bool | None = None
     grouping: UsualGrouping = UsualGrouping()  # noqa: RUF009  frozen
     quorum: Quorum = field(default_factory=Quorum)
-    messages_at_once: int = 2_000
+    messages_at_once: int = 4_000
     in_flight_bytes: int = IN_FLIGHT_BYTES
     most_records: int | None = None
     accounting: Accounting = PURE
