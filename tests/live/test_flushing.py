@@ -15,7 +15,7 @@ from live_world import PATIENCE_S
 from fedgroup.errors import LedgerUnavailable
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.owner import run_owner
-from fedgroup.owner.node import Answers
+from fedgroup.owner.together import Answers
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Node:
     def prepare(self, sender: str, message: Any, *, waited_s: float) -> list[tuple[str, bytes]]:
         return [(sender, b"answer")]
 
-    def answering(self, received: Any, *, waited_s: float) -> Answers:
+    def answering(self, received: Any, *, waited_s: float) -> Answers[Any]:
         return Answers([])
 
     def refusal(self, sender: str, message: Any, error: Exception) -> list[tuple[str, bytes]]:

@@ -13,7 +13,7 @@ from scipy import stats
 import fedgroup as fg
 from fedgroup.maps.answering import Atlas
 from fedgroup.maps.free import Z, quantile
-from fedgroup.maps.intervals import interval_of, reach_of_two, uneven_in
+from fedgroup.maps.intervals import GUESSED, interval_of, reach_of_two, rough_note, uneven_in
 from fedgroup.maps.unevenness import Unevenness
 from fedgroup.space import PublicMap
 
@@ -85,6 +85,18 @@ def test_noise_that_is_left_is_that_of_least_squares_where_no_cell_is_cut_or_emp
     full = replace(atlas.made, cells=np.ones(len(cut)), kept=np.zeros(len(cut), dtype=np.bool_))
     weights = atlas.weights(MIDDLE)
     assert Atlas(full, atlas.public_map).noise_left(weights).variance == pytest.approx(atlas.noise(weights).variance)
+
+
+def test_a_map_of_few_cells_says_that_it_guesses_how_uneven_it_is() -> None:
+    x, y = np.random.default_rng(3).uniform(0, 20_000, (2, 3_000))
+    asked, told = fg.Circle(10_000, 10_000, 3_000), []
+    for epsilon, noises in ((0.3, 142), (2.0, 1)):
+        of_city = Atlas(simulated(x, y, epsilon=epsilon, noises=noises, seed=1).reconstruct(), PublicMap(CITY))
+        uneven = Unevenness.learnt(of_city.made)
+        found = interval_of(of_city, of_city.weights(asked), uneven, noises=noises)
+        told.append(rough_note(replace(found, noise=0.0), uneven))  # whatever noise adds, unevenness is most of it
+        assert rough_note(replace(found, noise=2 * found.uneven), uneven) == ()
+    assert told == [(GUESSED,), ()]
 
 
 def test_a_range_never_loses_more_than_it_holds_of_cut_cells(atlas: Atlas) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedgroup.owner.node import Answers, Letters, OwnerNode
-from fedgroup.owner.together import Answering, answered_together
+from fedgroup.owner.node import Letters, OwnerNode
+from fedgroup.owner.together import Answering, Answers, answered_together
 from fedgroup.transport.inbox import Pulse
 
 _MOST_MADE = 64
@@ -29,6 +29,9 @@ class Exchange:
     sender: str
     message: Any
     replies: Letters
+
+
+_Replies = Answers[list[Letters]]
 
 
 class Made:
@@ -86,7 +89,7 @@ class _Begun:
     waited_s: float
     at_s: float
 
-    def answers(self, *, single: bool) -> Answers:
+    def answers(self, *, single: bool) -> _Replies:
         """Return what leads to the replies; with a ledger of its own a `single` message shares nothing with others."""
         waited_s = self.waited_s + Pulse.now() - self.at_s
         by_itself = len(self.received) == 1 and not hasattr(self.node.ledger, "together")
@@ -131,13 +134,13 @@ class Working:
             each.made.add(_exchanges(each.received, replies), expected=True)
 
 
-def _next_of_each(begun: Sequence[_Begun], *, most: int) -> tuple[list[tuple[_Begun, Answers]], list[_Begun]]:
+def _next_of_each(begun: Sequence[_Begun], *, most: int) -> tuple[list[tuple[_Begun, _Replies]], list[_Begun]]:
     """Return what comes next for each owner, up to so many messages or one owner's, and the rest.
 
     For one owner several that mind nothing of each other come next: a question that is asked again does.
     """
     many = Counter(id(each.node) for each in begun)
-    taken: list[tuple[_Begun, Answers]] = []
+    taken: list[tuple[_Begun, _Replies]] = []
     rest: list[_Begun] = []
     rounds: dict[int, set[bytes]] = {}
     closed: set[int] = set()

@@ -34,6 +34,10 @@ ROUGH = (
     "this range is small against the cells of the map that it cuts: how much of them it holds is hardly known, and the "
     "interval is rough; ask about a larger range, snap it to cells, or sharpen it"
 )
+GUESSED = (
+    "this map has too few cells to show how unevenly records lie inside of them, which is most of this answer's error: "
+    "that part of the interval is a guess; snap the range to cells, or sharpen it"
+)
 _EDGE = 1e-9
 _ONE_SIDED = 1.644854
 _STEPS = 6
@@ -106,9 +110,11 @@ def uneven_in(atlas: Atlas, weights: Weights, unevenness: Unevenness) -> tuple[f
     return math.sqrt(cut.most), *cut.ends(max(atlas.value(weights), noise, float(atlas.made.sizes.unit)))
 
 
-def rough_note(found: FoundSum) -> tuple[str, ...]:
-    """Return a note where unevenness is larger than what was found."""
-    return (ROUGH,) if found.uneven > max(found.value, found.noise) else ()
+def rough_note(found: FoundSum, unevenness: Unevenness) -> tuple[str, ...]:
+    """Return a note where unevenness is larger than what was found, or most of the error and only guessed."""
+    if found.uneven > max(found.value, found.noise):
+        return (ROUGH,)
+    return (GUESSED,) if unevenness.guessed and found.uneven > found.noise else ()
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ class PublishedMap(PrivateMap):
         weights = self.atlas.weights(asked)
         found = interval_of(self.atlas, weights, self.unevenness, noises=self.noises)
         told = {each.name: getattr(self, each.name) for each in fields(Told)}
-        notes = (FREE, *self.notes, *rough_note(found), *nothing_note((found.low, found.high)))
+        notes = (FREE, *self.notes, *rough_note(found, self.unevenness), *nothing_note((found.low, found.high)))
         told |= {"charged": 0.0, "stored": False, "seconds": 0.0, "notes": notes}
         return FreeAnswer(
             **told,

@@ -26,6 +26,8 @@ LEAST = 0.6
 _TRIED = np.linspace(0.05, 1, 39)
 _PRIOR = 30.0
 """So many fours of cells is worth what all depths together say."""
+ENOUGH = 100
+"""From fewer fours of cells than this v is a guess: a city that is more uneven than most would not show it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +35,18 @@ class Unevenness:
     """v of the cells of blocks that are cut so often, by depth; and the variance of what may hide in their noise.
 
     Cells of one depth hold h = mean(count^2) - noise beyond their noise, which is independent of how they were cut. Of
-    what one of them holds the noise leaves noise h / (noise + h) unknown, were it normal.
+    what one of them holds the noise leaves noise h / (noise + h) unknown, were it normal. `fours` is from how
+    many fours of cells v was learnt.
     """
 
     by_depth: Floats
     hidden: Floats
+    fours: int = 0
+
+    @property
+    def guessed(self) -> bool:
+        """Whether the map has too few cells to tell how uneven it is."""
+        return self.fours < ENOUGH
 
     @classmethod
     def learnt(cls, made: Reconstructed) -> Unevenness:
@@ -50,7 +59,7 @@ class Unevenness:
             return cls(np.full(DEEPEST + 1, LEAST), hidden)
         mean = together / many.sum()
         best = [_TRIED[int(np.argmin(cost + _PRIOR * mean))] for _, cost in costs]
-        return cls(np.maximum(np.array(best), LEAST), hidden)
+        return cls(np.maximum(np.array(best), LEAST), hidden, int(many.sum()))
 
     @classmethod
     def unknown(cls) -> Unevenness:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from fedgroup.epsilon import Epsilon
@@ -76,7 +75,7 @@ from fedgroup.owner.rounds import (
     too_long_to_lead,
     with_bytes,
 )
-from fedgroup.owner.together import Answering, Begin, Earlier, Keep, answered, answered_together, in_turn
+from fedgroup.owner.together import Answering, Answers, Begin, Earlier, Keep, answered, answered_together, in_turn
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.concentrated import require_noise
 from fedgroup.privacy.laplace import require_drawable
@@ -92,18 +91,6 @@ PROVIDER = "provider"
 
 Letters = list[tuple[str, bytes]]
 """To whom, and what."""
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What leads to the replies to some messages; of questions to an owner `alone`, one each, with their rounds."""
-
-    several: list[Answering[list[Letters]]]
-    rounds: frozenset[bytes] = frozenset()
-
-    @property
-    def alone(self) -> bool:
-        return bool(self.rounds)
 
 
 class OwnerNode:
@@ -183,7 +170,7 @@ class OwnerNode:
         several = self.answering(received, waited_s=waited_s).several
         return [letters for some in answered_together([(one, self.ledger) for one in several]) for letters in some]
 
-    def answering(self, received: Sequence[tuple[str, ToOwner]], *, waited_s: float = 0.0) -> Answers:
+    def answering(self, received: Sequence[tuple[str, ToOwner]], *, waited_s: float = 0.0) -> Answers[list[Letters]]:
         """Return what leads to what `prepare` would return for each message, in their order.
 
         Questions to this owner alone go together: each is an answer by itself. All else is one, message by message.

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from fedgroup.owner.node_parts import RoundLedger
 from fedgroup.privacy.budget import Charge
@@ -46,6 +46,18 @@ class Keep:
 Need = Earlier | Begin | Keep
 Result = TypeVar("Result")
 Answering = Generator[Need, Any, Result]
+
+
+@dataclass(frozen=True)
+class Answers(Generic[Result]):
+    """What leads to the replies to some messages; of questions to an owner `alone`, one each, with their rounds."""
+
+    several: list[Answering[Result]]
+    rounds: frozenset[bytes] = frozenset()
+
+    @property
+    def alone(self) -> bool:
+        return bool(self.rounds)
 
 
 def answered(one: Answering[Result], ledger: RoundLedger) -> Result:

@@ -219,7 +219,10 @@ def _coverage(rows: Sequence[MapRow], kinds: Sequence[str]) -> str:
         told = [f"{row.coverage:.2f}{'*' if row.told else ''}" for row in mine]
         lines.append(_line([noises, epsilon, *told]))
     lines.append(_line(["all", "without *", *(_together(rows, kind) for kind in kinds)]))
-    note = "* most answers said that their range may hold nothing, or that it is small against the cells it cuts."
+    note = (
+        "* most answers said that their range may hold nothing, that it is small against the cells it cuts, or that "
+        "the map has too few cells."
+    )
     return "How often the 95 % interval held the truth:\n\n" + "\n".join(lines) + f"\n\n{note}\n\n{_outside(rows)}"
 
 
@@ -267,7 +270,7 @@ def _rows(scene: MapScene, epsilon: float, noises: int) -> Iterator[MapRow]:
             one = interval_of(made, weights, uneven, noises=noises)
             off, before = (abs(max(value, 0.0) - true) for value in (one.value, first.value(weights)))
             held, half = one.low <= true <= one.high, (one.high - one.low) / 2
-            rough, nothing = bool(rough_note(one)), bool(nothing_note((one.low, one.high)))
+            rough, nothing = bool(rough_note(one, uneven)), bool(nothing_note((one.low, one.high)))
             answers.append((off, before, held, half, rough, nothing, rough or nothing, len(going.cut)))
         found.append(answers)
     each = np.array(found, dtype=float)

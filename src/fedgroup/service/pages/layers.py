@@ -20,7 +20,7 @@ import shapely
 
 from fedgroup.errors import InvalidInput, InvalidQuery
 from fedgroup.maps.free import NOTHING
-from fedgroup.maps.intervals import ROUGH
+from fedgroup.maps.intervals import GUESSED, ROUGH
 from fedgroup.maps.private_map import PrivateMap, noise_in
 from fedgroup.maps.published import PublishedMap
 from fedgroup.maps.shelf import newest
@@ -46,8 +46,8 @@ _EVEN = 1e-6
 class AreaAnswer:
     """A value read off a map, its 95 % interval, and the share of the interval that cut cells make, from 0 to 1.
 
-    `rough` tells that the map hardly knows how much of the cells it cuts a range holds, `nothing` that there may be
-    nothing in it.
+    `rough` tells that the map hardly knows how much of the cells it cuts a range holds, `guessed` that it has too few
+    cells to tell how uneven they are, `nothing` that there may be nothing in it.
     """
 
     value: float
@@ -55,6 +55,7 @@ class AreaAnswer:
     high: float
     cut: float = 0.0
     rough: bool = False
+    guessed: bool = False
     nothing: bool = False
 
 
@@ -229,7 +230,8 @@ def _read_off(made: PublishedMap, asked: Range) -> AreaAnswer:
     low, high = found.interval
     whole = found.noise**2 + found.uneven**2
     cut = found.uneven**2 / whole if whole else 0.0
-    return AreaAnswer(found.value or 0.0, low, high, cut, rough=ROUGH in found.notes, nothing=NOTHING in found.notes)
+    noted = {"rough": ROUGH in found.notes, "guessed": GUESSED in found.notes, "nothing": NOTHING in found.notes}
+    return AreaAnswer(found.value or 0.0, low, high, cut, **noted)
 
 
 def _snapped(made: PublishedMap, asked: Range) -> dict[str, Any] | None:

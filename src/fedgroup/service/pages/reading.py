@@ -53,7 +53,7 @@ def _read_off(
     asked = visit.range_of(said)
     found = count(asked)
     told = free_told(found.value, found.low, found.high)
-    told |= {"cut": found.cut, "rough": found.rough, "nothing": found.nothing}
+    told |= {"cut": found.cut, "rough": found.rough, "guessed": found.guessed, "nothing": found.nothing}
     snapped = None if layer.snap is None or found.cut < _MOSTLY_CUT else layer.snap(asked)
     if snapped is None:
         return told

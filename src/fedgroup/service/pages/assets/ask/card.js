@@ -49,7 +49,8 @@ export class Card {
   }
 
   free(found) {
-    const cut = found.rough ? "small against the cells it cuts, so the ± is rough" : "most of the ± is from cells that its border cuts";
+    const few = found.guessed ? "; the map has too few cells to know it better" : "";
+    const cut = found.rough ? "small against the cells it cuts, so the ± is rough" : `most of the ± is from cells that its border cuts${few}`;
     const read = found.cut > 0.5 ? `read off the published map; ${cut}` : "read off the published map";
     const why = found.nothing ? `${read}; there may be nothing here, so this holds in more than 95 of 100 cases` : read;
     this.told.replaceChildren(
