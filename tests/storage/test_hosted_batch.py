@@ -196,3 +196,28 @@ def _story(ledger: Any) -> Any:
     lines = [(line.epoch, line.purpose, line.question, line.epsilon) for line in ledger.entries()]
     snapshots = [ledger.snapshot_of(each) for each in rounds]
     return ledger.spent(), ledger.kept_replies(rounds), snapshots, lines, ledger.last_head()
+
+
+def test_a_look_for_several_owners_finds_what_each_would_find(file: HostedFile, owners: list[HostedLedger]) -> None:
+    ann, bob, cid = owners
+    first, second = b"1" * 16, b"2" * 16
+    for each, round_id in ((ann, first), (bob, first), (bob, second)):
+        each.begin_rounds([(round_id, charge(), "")])
+    ann.keep_replies([(first, b"said")])
+    asked = [(each, round_id) for each in (cid, bob, ann) for round_id in (second, first)]
+    assert ann.kept_by_several(asked) == [each.kept_reply(round_id) for each, round_id in asked]
+    assert ann.kept_by_several(asked) == [None, None, b"", b"", None, b"said"]
+
+
+def test_what_is_found_for_several_owners_is_on_disk_before_it_is_said_again(
+    file: HostedFile, owners: list[HostedLedger]
+) -> None:
+    ann, bob, _ = owners
+    round_id = b"1" * 16
+    ann.begin_rounds([(round_id, charge(), "")])
+    ann.keep_replies([(round_id, b"said")])
+    ann.flush()
+    bob.begin_rounds([(round_id, charge(), "")])  # the file is written to again
+    assert not ann.unflushed
+    assert bob.kept_by_several([(ann, round_id)]) == [b"said"]
+    assert ann.unflushed  # as after `kept_reply`: another process may have written it a moment ago

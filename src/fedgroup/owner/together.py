@@ -106,12 +106,23 @@ def _done(needs: Mapping[int, Need], several: Sequence[tuple[Any, RoundLedger]])
     for ledgers in files.values():
         all_of_file = [at for same in ledgers.values() for at in same]
         try:
+            found = _looked_up([several[at][1] for at in all_of_file], [needs[at] for at in all_of_file])
+            if found is not None:
+                done |= zip(all_of_file, found, strict=True)
+                continue
             with _transaction(several[all_of_file[0]][1], needs[all_of_file[0]]):
                 for same in ledgers.values():
                     done |= zip(same, _given([needs[at] for at in same], several[same[0]][1]), strict=True)
         except Exception as error:
             done |= dict.fromkeys(all_of_file, error)
     return done
+
+
+def _looked_up(ledgers: Sequence[Any], needs: Sequence[Need]) -> Sequence[bytes | None] | None:
+    """Return what was said earlier, by one look for all ledgers of a file; None where that is not what they need."""
+    together = getattr(ledgers[0], "kept_by_several", None)
+    rounds = [need.round for need in needs if isinstance(need, Earlier)]
+    return together(list(zip(ledgers, rounds, strict=True))) if together is not None and rounds else None
 
 
 def _file_of(ledger: RoundLedger) -> object:

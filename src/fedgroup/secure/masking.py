@@ -131,7 +131,7 @@ def _encipher(blocks: Words, encryptor: Any, *, counter: int, masks: Words) -> N
 def _many_masks(blocks: Words, encryptor: Any, *, words: int, first: int) -> Words:
     """Return the masks that `_encipher` makes, with many counters at once: for few pairs that share many words."""
     pairs, counters = len(blocks), np.arange(first, first - (-words // 2), dtype="<u8")
-    step = _BLOCKS_AT_ONCE // pairs
+    step = min(_BLOCKS_AT_ONCE // pairs, len(counters))
     cipher = np.empty((pairs * step + 1, 2), dtype="<u8")
     masks = np.empty((pairs, 2 * len(counters)), dtype=np.uint64)
     for start in range(0, len(counters), step):
