@@ -37,8 +37,7 @@ def owner_dies(at: str, once: Path) -> None:
     """Make this process end at a moment of its owner's work."""
     kind, moment = at.split()
     now = SimpleNamespace(kind="")
-    receive, charge, keep = OwnerNode.prepare, OwnerLedger._write, OwnerLedger.keep_replies
-    send, send_now = MqttOwnerLink.send, MqttOwnerLink.send_now
+    receive, charge, keep, send = OwnerNode.prepare, OwnerLedger._write, OwnerLedger.keep_replies, MqttOwnerLink.send
 
     def reached(this: str) -> None:
         if (now.kind, this) == (kind, moment):
@@ -65,15 +64,9 @@ def owner_dies(at: str, once: Path) -> None:
         await send(self, to, payload)
         reached("sent")
 
-    def sending_now(self: Any, letters: Any) -> bool:
-        reached("sending")
-        sent = send_now(self, letters)
-        reached("sent")
-        return sent
-
     _put(OwnerNode, prepare=receiving)
     _put(OwnerLedger, _write=charging, keep_replies=keeping)
-    _put(MqttOwnerLink, send=sending, send_now=sending_now)
+    _put(MqttOwnerLink, send=sending)
 
 
 def provider_dies(at: str, once: Path) -> None:

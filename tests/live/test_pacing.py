@@ -42,18 +42,6 @@ class Wire:
             yield "provider", b"%d" % round(moment * 1e3)
 
 
-@dataclass
-class Prompt(Wire):
-    """A wire that takes letters at once while it has room."""
-
-    has_room: bool = True
-
-    def send_now(self, letters: list[tuple[str, bytes]]) -> bool:
-        now = round(asyncio.get_running_loop().time(), 6)
-        self.left += [(payload + b" at once", now) for _, payload in letters if self.has_room]
-        return self.has_room
-
-
 class ReadLate(Wire):
     """A message that comes just before a moment, and is opened when that is over."""
 
@@ -126,21 +114,6 @@ def test_letters_leave_at_the_next_moment_in_their_order_and_who_sends_many_wait
 
     assert in_driven_time(story()) == EVERY_S
     assert wire.left == [(b"1", 0.01), (b"2", 0.01), (b"3", 0.01), (b"4", 0.02)]
-
-
-def test_letters_leave_at_once_where_there_is_room_and_in_their_order_where_there_is_none() -> None:
-    wire = Prompt()
-    link = PacedLink(wire, Moments(EVERY_S))
-
-    async def story() -> None:
-        for number, has_room in enumerate((True, False, True)):
-            wire.has_room = has_room
-            await link.send("a", b"%d" % number)
-            assert len(wire.left) == number  # not before its moment
-            await asyncio.sleep(EVERY_S * 1.5)
-
-    in_driven_time(story())
-    assert wire.left == [(b"0 at once", 0.01), (b"1", 0.02), (b"2 at once", 0.04)]
 
 
 def test_an_owner_answers_at_the_pace_of_its_file(tmp_path: Path) -> None:

@@ -162,28 +162,6 @@ def test_what_was_sent_before_leaving_arrives_though_nothing_was_read(federation
     assert heard.endswith(last + packets.DISCONNECT)
 
 
-def test_short_letters_leave_at_once_in_one_piece_while_there_is_room(federation: Federation) -> None:
-    heard = bytearray()
-
-    async def listening(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(WELCOME)
-        while piece := await reader.read(1_000):
-            heard.extend(piece)
-
-    async def journey() -> list[bool]:
-        async with broker_that(listening, federation) as address:
-            connection = await opened(address)
-            took = [connection.publish_now([("a", b"1"), ("b", b"2")]), connection.publish_now([("a", bytes(20_000))])]
-            connection.pause_writing()
-            took.append(connection.publish_now([("a", b"3")]))
-            connection.resume_writing()
-            await connection.leave()
-        return took
-
-    assert asyncio.run(journey()) == [True, False, False]
-    assert heard.endswith(packets.publish("a", b"1") + packets.publish("b", b"2") + packets.DISCONNECT)
-
-
 def test_connections_of_a_thread_read_into_one_place(federation: Federation) -> None:
     async def journey() -> None:
         async with broker_that(welcoming, federation) as address:

@@ -151,9 +151,7 @@ class PacedLink:
             return
         ready, self._held, self._held_bytes = self._held, [], 0
         self._room.set()
-        at_once = getattr(self._link, "send_now", None)
-        if at_once is None or not at_once(ready):
-            self._sending = asyncio.create_task(self._send(ready))
+        self._sending = asyncio.create_task(self._send(ready))
 
     async def _send(self, letters: list[tuple[str, bytes]]) -> None:
         for to, payload in letters:

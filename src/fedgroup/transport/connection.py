@@ -109,13 +109,6 @@ class Connection(asyncio.BufferedProtocol):
         self._write(bytes(piece))
         await self.room()
 
-    def publish_now(self, messages: Sequence[tuple[str, bytes]]) -> bool:
-        """Send a few short messages at once, in one piece; tell whether there was room for that."""
-        if not self._writable.is_set() or sum(len(payload) for _, payload in messages) > _PIECE_BYTES:
-            return False
-        self._write(b"".join(packets.publish(topic, payload) for topic, payload in messages))
-        return True
-
     async def room(self) -> None:
         """Wait until what was written has gone out far enough to write more."""
         await self._writable.wait()

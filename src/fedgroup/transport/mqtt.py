@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -74,9 +74,6 @@ class _Line:
     async def publish(self, messages: Iterable[tuple[str, bytes]]) -> None:
         if self._connection is not None:
             await self._connection.publish_many(_short_enough(messages))
-
-    def publish_now(self, messages: Sequence[tuple[str, bytes]]) -> bool:
-        return self._connection is None or self._connection.publish_now(messages)
 
     def received(self) -> AsyncIterator[tuple[str, bytes]]:
         return self._inbox.taken()
@@ -224,14 +221,9 @@ class MqttOwnerLink(_MqttLink):
 
     async def send(self, to: str, payload: bytes) -> None:
         """Send to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
-        await self._line.publish([(self._topic(to), payload)])
-
-    def send_now(self, letters: Sequence[tuple[str, bytes]]) -> bool:
-        """Send a few short letters as `send` does, without waiting; tell whether there was room for that."""
-        return self._line.publish_now([(self._topic(to), payload) for to, payload in letters])
-
-    def _topic(self, to: str) -> str:
-        return self._topics.say(self._owner) if to == PROVIDER else self._topics.letter(require_owner(to), self._owner)
+        own = self._topics.say(self._owner)
+        topic = own if to == PROVIDER else self._topics.letter(require_owner(to), self._owner)
+        await self._line.publish([(topic, payload)])
 
 
 class MqttProviderLink(_MqttLink):

@@ -238,11 +238,13 @@ def _outside(rows: Sequence[MapRow]) -> str:
         [sum(tell(row, beyond_chance=beyond) for row in rows) for beyond in (False, True)]
         for tell in (MapRow.too_often, MapRow.too_seldom)
     )
+    starred = sum(row.told for row in rows if row.too_seldom())
     nothing, rough, noted = (np.mean([getattr(row, name) for row in rows]) for name in ("nothing", "rough", "noted"))
     return (
-        f"Of {len(rows)} settings {below[0]} hold in less than {HELD[0]}, {below[1]} by more than chance; {above[0]} "
-        f"without a star in more than {HELD[1]}, {above[1]} by more than chance. Of all answers {nothing:.0%} said "
-        f"that there may be nothing, {rough:.0%} that they are rough, {noted:.0%} either."
+        f"Of {len(rows)} settings {below[0]} hold in less than {HELD[0]}, {starred} of them with a star and {below[1]} "
+        f"by more than chance; {above[0]} without a star in more than {HELD[1]}, {above[1]} by more than chance. Of "
+        f"all answers {nothing:.0%} said that there may be nothing, {rough:.0%} that they are rough or guess, "
+        f"{noted:.0%} either."
     )
 
 
