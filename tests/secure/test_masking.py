@@ -14,7 +14,7 @@ from scipy.stats import chi2, chi2_contingency
 
 from fedgroup.errors import InvalidInput
 from fedgroup.secure.mask_graph import mask_edges
-from fedgroup.secure.masking import masked, pair_masks, round_context, sums_of_masked
+from fedgroup.secure.masking import _CIPHERS, masked, pair_masks, round_context, sums_of_masked
 from fedgroup.secure.pair_keys import simulated_secrets
 
 FALSE_ALARM = 1e-6
@@ -123,6 +123,14 @@ def test_masks_are_the_same_whichever_contexts_came_between_and_in_any_thread():
     with ThreadPoolExecutor(4) as pool:
         again = list(pool.map(lambda context: pair_masks(secrets, context, words=3), contexts * 4))
     assert all(np.array_equal(one, other) for one, other in zip(first * 4, again, strict=True))
+
+
+def test_no_two_threads_share_a_cipher_which_is_not_made_for_that():
+    context = round_context(**ROUND)
+    with ThreadPoolExecutor(1) as pool:
+        theirs = pool.submit(_CIPHERS.of, context).result()
+    assert theirs is not _CIPHERS.of(context)
+    assert _CIPHERS.of(context) is _CIPHERS.of(context)
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_a_share_is_opened_as_what_it_is_of_whatever_is_given_in_its_place() -> 
     points = [p + 1 for p in range(6)]
     box = group.unmasked(ROUND, roster, roster[:9], telling=range(6))
     shares = [np.array([each._shares[p][9] for p in range(6)]).astype(np.int64) for each in (seeds, box)]
-    drawn = group.dealers[9]._known(ROUND).polynomials[0]
+    drawn = group.dealers[9]._drawn(ROUND)[0]
     assert secret_of(points, shares[0]).tolist() == drawn[:LIMBS].tolist()
     assert secret_of(points, shares[1]).tolist() == drawn[LIMBS:].tolist()
 

@@ -19,7 +19,8 @@ from fedgroup.live.plans import LiveGroup
 from fedgroup.messages.asked import Ask, Unmask
 from fedgroup.messages.said import Ready, Unmasked, Vouched
 from fedgroup.owner.rounds import masked_context
-from fedgroup.secure.recovery import DEALT_BYTES, Unmasking
+from fedgroup.secure.pair_words import DEALT_BYTES
+from fedgroup.secure.recovery import Unmasking
 from fedgroup.transport.codec import decode, encode
 
 

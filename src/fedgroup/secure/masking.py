@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from functools import cached_property
 from typing import Any
 
 import numba
@@ -24,6 +25,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from fedgroup.errors import InvalidInput
 from fedgroup.messages import Labels
+from fedgroup.secure.aes import RoundKeys, is_supported, round_keys
+from fedgroup.secure.fused_masks import sum_of_masks
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -34,6 +37,8 @@ CONTEXT_BYTES = 32
 _BLOCKS_AT_ONCE = 1 << 14
 """So few that a block stays in the processor's cache between cipher and xor."""
 _MOST_CIPHERS = 512
+_FEW_WORDS = 64
+"""Up to so many words, masks are added up as they are made; a cipher that takes many blocks at once makes more."""
 
 
 def round_context(
@@ -52,18 +57,38 @@ def pair_masks(pair_secrets: Secrets, context: bytes, *, words: int = 1, first: 
 
     Requires:  `first` is even: two words are made together.
     """
-    if pair_secrets.ndim != 2 or pair_secrets.shape[1] != 16 or pair_secrets.dtype != np.uint8:
-        raise InvalidInput(f"pair secrets are rows of 16 bytes, got {pair_secrets.dtype} of shape {pair_secrets.shape}")
-    if len(context) != CONTEXT_BYTES or words < 1 or first % 2:
-        raise InvalidInput(f"masks need a context of {CONTEXT_BYTES} bytes and at least 1 word, got {words} words")
-    cipher = _CIPHERS.of(context)
-    blocks = np.ascontiguousarray(pair_secrets).view("<u8")
+    _require_maskable(pair_secrets, context, words, first)
+    cipher = _CIPHERS.of(context).encryptor
+    blocks = blocks_of(pair_secrets)
     if 0 < len(blocks) <= _BLOCKS_AT_ONCE // 4 and words > 2:
         return _many_masks(blocks, cipher, words=words, first=first // 2)
     masks = np.empty((len(blocks), words), dtype=np.uint64, order="F")  # word by word, as they are made and added
     for word in range(0, words, 2):
         _encipher(blocks, cipher, counter=(first + word) // 2, masks=masks[:, word : word + 2])
     return masks
+
+
+def sum_of_pair_masks(pair_secrets: Secrets, context: bytes, signs: Words, *, words: int, first: int = 0) -> Words:
+    """Return the sum of `pair_masks`, each row times its sign, which is 1 or, modulo 2^64, -1."""
+    _require_maskable(pair_secrets, context, words, first)
+    if len(signs) != len(pair_secrets):
+        raise InvalidInput(f"{len(pair_secrets)} pairs need as many signs, got {len(signs)}")
+    keys = round_keys_of(context) if words <= _FEW_WORDS else None
+    if keys is not None:
+        return sum_of_masks(blocks_of(pair_secrets), keys, signs, first, words)
+    masks = pair_masks(pair_secrets, context, words=words, first=first)
+    total: Words = (masks * signs[:, None]).sum(axis=0, dtype=np.uint64)
+    return total
+
+
+def round_keys_of(context: bytes) -> RoundKeys | None:
+    """Return what loops take that make masks of a context themselves; None where the processor has no AES."""
+    return _CIPHERS.of(context).keys if is_supported() else None
+
+
+def blocks_of(secrets: Secrets) -> Words:
+    """Return secrets of 16 bytes as rows of two words."""
+    return np.ascontiguousarray(secrets).view("<u8")
 
 
 def masked(values: Ints, first: Positions, second: Positions, masks: Words) -> Words:
@@ -93,18 +118,30 @@ def sums_of_masked(masked: Words, labels: Labels, groups: int) -> Ints:
     return sums.view(np.int64)
 
 
+class _MaskCipher:
+    """AES-256 under a key made of a public context, for whole blocks; it remembers nothing of them."""
+
+    def __init__(self, context: bytes) -> None:
+        self._key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"fedgroup mask v1").derive(context)
+
+    @cached_property
+    def encryptor(self) -> Any:
+        return Cipher(algorithms.AES256(self._key), modes.ECB()).encryptor()  # noqa: S305 - of secrets, xored afterwards
+
+    @cached_property
+    def keys(self) -> RoundKeys:
+        return round_keys(self._key)
+
+
 class _Ciphers(threading.local):
     """The ciphers that a thread used last, by their public contexts: all members of a group mask by the same ones."""
 
     def __init__(self) -> None:
-        self._latest: dict[bytes, Any] = {}
+        self._latest: dict[bytes, _MaskCipher] = {}
 
-    def of(self, context: bytes) -> Any:
-        """Return what enciphers whole blocks under a context's key; it remembers nothing of them."""
-        found = self._latest.pop(context, None)
-        if found is None:
-            key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"fedgroup mask v1").derive(context)
-            found = Cipher(algorithms.AES256(key), modes.ECB()).encryptor()  # noqa: S305 - of secrets, xored afterwards
+    def of(self, context: bytes) -> _MaskCipher:
+        """Return the cipher of a context."""
+        found = self._latest.pop(context, None) or _MaskCipher(context)
         self._latest[context] = found
         if len(self._latest) > _MOST_CIPHERS:
             del self._latest[next(iter(self._latest))]
@@ -142,6 +179,13 @@ def _many_masks(blocks: Words, encryptor: Any, *, words: int, first: int) -> Wor
         sealed = cipher[: pairs * len(some)].reshape(pairs, -1)
         np.bitwise_xor(sealed, plain.reshape(pairs, -1), out=masks[:, 2 * start : 2 * (start + len(some))])
     return masks[:, :words]
+
+
+def _require_maskable(pair_secrets: Secrets, context: bytes, words: int, first: int) -> None:
+    if pair_secrets.ndim != 2 or pair_secrets.shape[1] != 16 or pair_secrets.dtype != np.uint8:
+        raise InvalidInput(f"pair secrets are rows of 16 bytes, got {pair_secrets.dtype} of shape {pair_secrets.shape}")
+    if len(context) != CONTEXT_BYTES or words < 1 or first % 2:
+        raise InvalidInput(f"masks need a context of {CONTEXT_BYTES} bytes and at least 1 word, got {words} words")
 
 
 def _columns(words: Words) -> Words:

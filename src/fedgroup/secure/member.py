@@ -15,9 +15,9 @@ from types import MappingProxyType
 import numpy as np
 
 from fedgroup.errors import InvalidInput, ProtocolViolation
-from fedgroup.secure.masking import CONTEXT_BYTES, Ints, Secrets, Words, pair_masks
+from fedgroup.secure.masking import CONTEXT_BYTES, Ints, Secrets, Words, sum_of_pair_masks
 from fedgroup.secure.pair_keys import SECRET_BYTES, OwnerKey, agree
-from fedgroup.secure.recovery import OwnMasks, self_masks
+from fedgroup.secure.recovery import OwnMasks, sum_of_self_masks
 
 WORD_BYTES = (4, 8)
 _WORDS_AT_ONCE = 1 << 12
@@ -42,7 +42,7 @@ class Member:
         _require_records(answered)
         self._secrets = secrets_with(key, roster, neighbours) if pair_secrets is None else pair_secrets
         signs = [1 if position < neighbour else -1 for neighbour in neighbours]
-        self._signs = np.array(signs, dtype=np.int64).view(np.uint64)[:, None]
+        self._signs = np.array(signs, dtype=np.int64).view(np.uint64)
         self._answered = dict(answered)
 
     @property
@@ -88,10 +88,10 @@ class Member:
             raise InvalidInput(f"{len(self._secrets)} neighbours need as many keys of a round, got {len(keys)}")
         for first in range(0, words, _WORDS_AT_ONCE):
             some = min(_WORDS_AT_ONCE, words - first)
-            masks = pair_masks(keys, context, words=some, first=first)
-            total[first : first + some] = (masks * self._signs).sum(axis=0, dtype=np.uint64)
+            masks = sum_of_pair_masks(keys, context, self._signs, words=some, first=first)
             if own is not None:
-                total[first : first + some] += self_masks(own.seed, words=some, first=first)[0]
+                masks = masks + sum_of_self_masks(own.seed, words=some, first=first)
+            total[first : first + some] = masks
         return total
 
     def __repr__(self) -> str:

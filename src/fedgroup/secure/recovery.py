@@ -16,8 +16,7 @@ Proof:     docs/guarantees.md#members-that-fall-silent
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -27,19 +26,15 @@ import numpy.typing as npt
 from fedgroup.errors import ProtocolViolation
 from fedgroup.privacy.keystream import Keystream
 from fedgroup.secure.mask_graph import LIVE_FAILURE, mask_degree, mask_edges
-from fedgroup.secure.masking import Secrets, Words, pair_masks
+from fedgroup.secure.masking import Secrets, Words, sum_of_pair_masks
 from fedgroup.secure.pair_keys import SECRET_BYTES
+from fedgroup.secure.pair_words import DEALT_BYTES, box_pads, context_of, dealt_to, keys_with, opened_by
 from fedgroup.secure.sharing import LIMBS, SHARE_BYTES, key_of, polynomials, secret_of, shares_at
 from fedgroup.secure.signatures import statement
 from fedgroup.secure.terms import MaskedTerms
 
 Bytes = npt.NDArray[np.uint8]
 
-DEALT_BYTES = 2 * SHARE_BYTES + SECRET_BYTES
-"""What is dealt for each neighbour: a share of the seed, a share of the box key, and the boxed round key."""
-
-_KEY_WORDS, _PAD_WORDS = 2, 3
-"""Of a pair's words in a round: the round key, and four pads for shares, of either dealer, for either secret."""
 _MOST_REMEMBERED = 2
 
 
@@ -87,9 +82,9 @@ class Recovery:
         return enough and set(survivors) <= set(roster) and len(roster) - len(survivors) <= self.spare
 
 
-def self_masks(seeds: Secrets, *, words: int, first: int = 0) -> Words:
-    """Return the masks that members add for themselves, a row for each seed."""
-    return pair_masks(seeds, _SELF, words=words, first=first)
+def sum_of_self_masks(seeds: Secrets, *, words: int, first: int = 0) -> Words:
+    """Return the sum of the masks that members add for themselves, each by its seed."""
+    return sum_of_pair_masks(seeds, _SELF, np.ones(len(seeds), dtype=np.uint64), words=words, first=first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,18 +96,6 @@ class OwnMasks:
 
     def __repr__(self) -> str:
         return "OwnMasks(<private>)"
-
-
-@dataclass(frozen=True, eq=False)
-class _RoundSecrets:
-    """What one member knows of one round: keys and pads by neighbour, and the polynomials of its two secrets.
-
-    Pads are those of the lower dealer of a pair, then of the higher one, each for the seed and for the box key.
-    """
-
-    keys: Secrets
-    pads: Bytes
-    polynomials: npt.NDArray[np.int64]
 
 
 class Dealer:
@@ -138,61 +121,70 @@ class Dealer:
         self._own = own
         self._position = position
         self._digest = digest
-        self._is_higher = np.array([position > other for other in neighbours], dtype=np.intp)
+        self._higher = np.array([position > other for other in neighbours], dtype=np.uint8)
         self._points = np.array(neighbours, dtype=np.int64) + 1
-        self._rounds: dict[bytes, _RoundSecrets] = {}
+        self._everybody = np.ones(len(neighbours), dtype=np.bool_)
+        self._polynomials: dict[bytes, npt.NDArray[np.int64]] = {}
 
     def __repr__(self) -> str:
         return f"Dealer({self._position}, <private>)"
 
-    def _known(self, round_id: bytes) -> _RoundSecrets:
-        known = self._rounds.get(round_id)
-        if known is None:
-            context = _context("round keys", self._digest, round_id)
-            words = pair_masks(self.pair_secrets, context, words=_KEY_WORDS + 4 * _PAD_WORDS)
-            made = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8).reshape(len(words), -1)
-            pads = made[:, SECRET_BYTES:].reshape(-1, 2, 2, 8 * _PAD_WORDS)
-            stream = Keystream(_context("shares", self._own, self._digest, round_id))
+    def _drawn(self, round_id: bytes) -> npt.NDArray[np.int64]:
+        """Return the polynomials of this member's two secrets in a round."""
+        drawn = self._polynomials.get(round_id)
+        if drawn is None:
+            stream = Keystream(context_of("shares", self._own, self._digest, round_id))
             threshold = self.recovery.threshold(len(self.neighbours) + 1)
-            known = _RoundSecrets(
-                made[:, :SECRET_BYTES].copy(), pads, polynomials(stream, secrets=2, threshold=threshold)
-            )
-            self._rounds = dict(list(self._rounds.items())[1 - _MOST_REMEMBERED :]) | {round_id: known}
-        return known
+            drawn = polynomials(stream, secrets=2, threshold=threshold)
+            latest = list(self._polynomials.items())[1 - _MOST_REMEMBERED :]
+            self._polynomials = dict(latest) | {round_id: drawn}
+        return drawn
+
+    def _context(self, round_id: bytes) -> bytes:
+        return _round_context(self._digest, round_id)
 
     def dealt(self, round_id: bytes) -> bytes:
         """Return what this member deals in a round: `DEALT_BYTES` for each neighbour, in their order."""
-        known, neighbours = self._known(round_id), len(self.neighbours)
-        shares = shares_at(known.polynomials, self._points).astype("<u4").view(np.uint8)
-        pads = known.pads[np.arange(neighbours), self._is_higher, :, :SHARE_BYTES]
-        dealt = np.empty((neighbours, DEALT_BYTES), dtype=np.uint8)
-        dealt[:, : 2 * SHARE_BYTES] = shares ^ pads.reshape(neighbours, -1)
-        dealt[:, 2 * SHARE_BYTES :] = known.keys ^ _box_pads(key_of(known.polynomials[0, LIMBS:]), neighbours)
-        return dealt.tobytes()
+        drawn = self._drawn(round_id)
+        return dealt_to(
+            self.pair_secrets,
+            self._context(round_id),
+            higher=self._higher,
+            shares=shares_at(drawn, self._points).astype(np.uint32),
+            box_key=_rows(key_of(drawn[0, LIMBS:])),
+        )
 
-    def masks(self, round_id: bytes, present: Collection[int]) -> OwnMasks:
+    def masks(self, round_id: bytes, present: Set[int]) -> OwnMasks:
         """Return how this member masks in a round with those neighbours that are present."""
-        known = self._known(round_id)
-        chosen = np.array([other in present for other in self.neighbours], dtype=np.bool_)
-        return OwnMasks(known.keys[chosen], _rows(key_of(known.polynomials[0, :LIMBS])))
+        secrets = self.pair_secrets[self._among(present)]
+        return OwnMasks(keys_with(secrets, self._context(round_id)), _rows(key_of(self._drawn(round_id)[0, :LIMBS])))
 
-    def told(self, round_id: bytes, roster: Collection[int], survivors: Collection[int], sealed: bytes) -> bytes:
+    def told(self, round_id: bytes, roster: Set[int], survivors: Set[int], sealed: bytes) -> bytes:
         """Return the shares that this member tells: those sealed for it, of neighbours in the roster, and its own.
 
         Of a survivor it opens a share of the seed, of anybody else one of the box key: the pad decides, not who asks.
 
         Requires:  this is the only set of survivors in this round, and holds this member.
         """
-        chosen = [at for at, other in enumerate(self.neighbours) if other in roster]
-        if len(sealed) != SHARE_BYTES * len(chosen):
+        chosen = self._among(roster)
+        if len(sealed) != SHARE_BYTES * np.count_nonzero(chosen):
             raise ProtocolViolation("a member is given a sealed share of every neighbour in the roster")
-        known = self._known(round_id)
-        of_whom = [0 if self.neighbours[at] in survivors else 1 for at in chosen]
-        pads = known.pads[chosen, 1 - self._is_higher[chosen], of_whom, :SHARE_BYTES]
-        opened = np.frombuffer(sealed, dtype=np.uint8).reshape(-1, SHARE_BYTES) ^ pads
-        own = shares_at(known.polynomials, np.array([self._position + 1]))[0, :LIMBS]
-        self._rounds.pop(round_id, None)
-        return opened.tobytes() + own.astype("<u4").tobytes()
+        opened = opened_by(
+            self.pair_secrets[chosen],
+            self._context(round_id),
+            higher=self._higher[chosen],
+            of_box=np.logical_not(self._among(survivors)[chosen]).view(np.uint8),
+            sealed=sealed,
+        )
+        own = shares_at(self._drawn(round_id), np.array([self._position + 1]))[0, :LIMBS]
+        self._polynomials.pop(round_id, None)
+        return opened + own.astype("<u4").tobytes()
+
+    def _among(self, members: Set[int]) -> npt.NDArray[np.bool_]:
+        """Tell of each neighbour whether it is among some members."""
+        if len(members) == self.recovery.terms.members:
+            return self._everybody
+        return np.array([other in members for other in self.neighbours], dtype=np.bool_)
 
 
 class Unmasking:
@@ -281,28 +273,27 @@ class Unmasking:
         return _rows(b"".join(self._keys[dealer] for dealer in self.survivors))
 
     @cached_property
-    def _left_over(self) -> tuple[Secrets, Secrets]:
-        """Return the keys of masks that survivors added, and of those they took off, with members left out."""
-        added, taken = [_NO_KEYS], [_NO_KEYS]
+    def _left_over(self) -> tuple[Secrets, Words]:
+        """Return the keys of masks that survivors share with members left out: 1 where they were added, else -1."""
+        rows, signs = [_NO_KEYS], list[int]()
         for dropped in sorted(self._present - self._heard):
             others = self._neighbours[dropped]
-            keys = self._dealt[dropped][:, 2 * SHARE_BYTES :] ^ _box_pads(self._keys[dropped], len(others))
+            keys = self._dealt[dropped][:, 2 * SHARE_BYTES :] ^ box_pads(_rows(self._keys[dropped]), len(others))
             for key, other in zip(keys, others, strict=True):
                 if other in self._heard:
-                    (added if other < dropped else taken).append(key[None])
-        return np.concatenate(added), np.concatenate(taken)
+                    rows.append(key[None])
+                    signs.append(1 if other < dropped else -1)
+        return np.concatenate(rows), np.array(signs, dtype=np.int64).view(np.uint64)
 
     def masks(self, context: bytes, *, words: int, first: int = 0) -> Words:
         """Return what is to be taken off the sum of the survivors' words, from the number `first` on.
 
         Requires:  enough shares are there; `context` is the round's, which only matters where somebody is left out.
         """
-        added, taken = self._left_over
-        total = _sum(self_masks(self._seeds, words=words, first=first))
-        if len(added):
-            total = total + _sum(pair_masks(added, context, words=words, first=first))
-        if len(taken):
-            total = total - _sum(pair_masks(taken, context, words=words, first=first))
+        total = sum_of_self_masks(self._seeds, words=words, first=first)
+        keys, signs = self._left_over
+        if len(keys):
+            total = total + sum_of_pair_masks(keys, context, signs, words=words, first=first)
         return total
 
 
@@ -333,24 +324,14 @@ def _positions(positions: Iterable[int]) -> bytes:
     return b"".join(position.to_bytes(4, "big") for position in positions)
 
 
-def _sum(masks: Words) -> Words:
-    total: Words = masks.sum(axis=0, dtype=np.uint64)
-    return total
-
-
-def _box_pads(key: bytes, neighbours: int) -> Bytes:
-    """Return what boxes the round keys of a member: the box key is used for nothing else, in one round."""
-    words = np.ascontiguousarray(pair_masks(_rows(key), _BOX, words=2 * neighbours))
-    return words.astype("<u8", copy=False).view(np.uint8).reshape(neighbours, SECRET_BYTES)
-
-
 def _rows(key: bytes) -> Secrets:
     return np.frombuffer(key, dtype=np.uint8).reshape(-1, SECRET_BYTES)
 
 
-def _context(label: str, *facts: bytes) -> bytes:
-    return hashlib.sha256(statement(label, *facts)).digest()
+@lru_cache(maxsize=512)  # the members of a group deal, mask and tell under the same one
+def _round_context(digest: bytes, round_id: bytes) -> bytes:
+    return context_of("round keys", digest, round_id)
 
 
 _NO_KEYS: Secrets = np.empty((0, SECRET_BYTES), dtype=np.uint8)
-_SELF, _BOX = _context("self masks"), _context("boxed keys")
+_SELF = context_of("self masks")

@@ -33,15 +33,16 @@ def polynomials(stream: Keystream, *, secrets: int, threshold: int) -> Ints:
     """Return uniform polynomials, a row for each power, from 0 on, and `LIMBS` columns for each secret."""
     if threshold < 1:
         raise InvalidInput(f"a secret needs at least 1 share, got {threshold}")
-    drawn = stream.words(threshold * secrets * LIMBS, np.uint32).astype(np.int64) >> 1
-    while (too_large := drawn == PRIME).any():  # 31 bits are uniform below the prime unless they are the prime
-        drawn[too_large] = stream.words(int(too_large.sum()), np.uint32).astype(np.int64) >> 1
+    drawn = _upper_bits(stream.words(threshold * secrets * LIMBS, np.uint32))
+    while _holds_prime(drawn):  # 31 bits are uniform below the prime unless they are the prime
+        too_large = drawn == PRIME
+        drawn[too_large] = _upper_bits(stream.words(int(too_large.sum()), np.uint32))
     return drawn.reshape(threshold, secrets * LIMBS)
 
 
 def shares_at(polynomials: Ints, points: Ints) -> Ints:
     """Return the polynomials' values modulo the prime, a row for each point."""
-    if not len(points) or points.min() < 1 or points.max() >= PRIME:
+    if not _are_points(points):
         raise InvalidInput("a share is of a point between 1 and the prime")
     return _values(polynomials, points)
 
@@ -71,6 +72,28 @@ def _weights(points: tuple[int, ...]) -> tuple[int, ...]:
                 over, under = over * other % PRIME, under * (other - own) % PRIME
         weights.append(over * pow(under, -1, PRIME) % PRIME)
     return tuple(weights)
+
+
+@numba.njit(cache=True)
+def _upper_bits(words: npt.NDArray[np.uint32]) -> Ints:
+    """Return all bits of each word but the lowest."""
+    return (words >> np.uint32(1)).astype(np.int64)
+
+
+@numba.njit(cache=True)
+def _holds_prime(drawn: Ints) -> bool:
+    for each in drawn:  # noqa: SIM110  compiled
+        if each == PRIME:
+            return True
+    return False
+
+
+@numba.njit(cache=True)
+def _are_points(points: Ints) -> bool:
+    for each in points:
+        if not 1 <= each < PRIME:
+            return False
+    return len(points) > 0
 
 
 @numba.njit(cache=True)
