@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from live_world import PATIENCE_S
 
 from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidQuery, TooFewHeard
+from fedgroup.errors import InvalidQuery, ProtocolViolation, TooFewHeard
+from fedgroup.live.asking import _side_by_side
+from fedgroup.live.replies import Switchboard
 from fedgroup.live.tally import Counted, SecondStep, Tally
-from fedgroup.live.waves import FEW_WORDS, Flow, shares_of, waves_of
+from fedgroup.live.waves import FEW_WORDS, Flow, lanes_of, shares_of, waves_of
 from fedgroup.maps.private_map import PrivateMap
 from fedgroup.messages.limits import MOST_WORDS
-from fedgroup.messages.said import Masked
+from fedgroup.messages.said import Masked, Ready
 from fedgroup.owner.counting import total_units
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.settings import GroupingSettings
@@ -338,6 +341,48 @@ def test_waves_and_shares_hold_everybody_once() -> None:
     assert list(waves_of([], [], most=2)) == [([], [])]
     assert [list(share) for share in shares_of({"a": 1, "b": 2, "c": 3}, 2)] == [["a", "b"], ["c"]]
     assert list(shares_of({}, 2)) == list(shares_of({}, None)) == [{}]
+
+
+def test_lanes_hold_everybody_once_and_are_few() -> None:
+    assert lanes_of([], ["a"] * 5_000) == [([], ["a"] * 5_000)]  # one step: nothing goes on meanwhile
+    for members, groups, lanes in ((50, 3, 1), (50, 20, 4), (50, 200, 4), (300, 3, 3)):
+        cohorts = [SimpleNamespace(name=f"{at}", members=["m"] * members) for at in range(groups)]
+        found = lanes_of(cohorts, ["alone"])
+        assert len(found) in (lanes, lanes + 1)
+        assert [each.name for some, _ in found for each in some] == [each.name for each in cohorts]
+        assert [name for _, single in found for name in single] == ["alone"]
+
+
+def test_several_wait_for_replies_about_one_thing_each_for_its_owners() -> None:
+    async def story() -> None:
+        board, about = Switchboard(), b"r" * 16
+        with board.expecting(about, (Ready,), ["a"]) as one, board.expecting(about, (Ready,), ["b"]) as other:
+            for name in ("b", "a"):
+                board.deliver(name, Ready(about))
+            await one.wait(60)
+            await other.wait(60)
+            assert (list(one.said), list(other.said)) == (["a"], ["b"])
+
+    asyncio.run(story())
+
+
+def test_a_lane_that_fails_ends_the_others_before_its_error_is_raised() -> None:
+    ended: list[str] = []
+
+    async def waits() -> list[Any]:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("waits")
+        return []
+
+    async def fails() -> list[Any]:
+        await asyncio.sleep(0)
+        raise ProtocolViolation("a lane fails")
+
+    with pytest.raises(ProtocolViolation, match="a lane fails"):
+        asyncio.run(_side_by_side([fails(), waits()]))
+    assert ended == ["waits"]
 
 
 def test_the_largest_map_travels(city: Callable[..., Any]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
+from fedgroup.live import waves
 from fedgroup.messages.asked import Unmask
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure import mask_graph
@@ -18,6 +19,12 @@ ONE = Epsilon.of(30)
 QUERY = RangeQuery("count", Circle(5, 5, 3.2), ONE)
 MAP = RangeQuery("count", Grid(Box(0, 0, 10, 10), 9, 9), ONE)
 """More words than are looked at as one."""
+
+
+@pytest.fixture(params=[200, 1], autouse=True, ids=["one lane", "side by side"])
+def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All groups go through the steps together, or few owners go in lanes as many do."""
+    monkeypatch.setattr(waves, "_LEAST_IN_LANE", request.param)
 
 
 class Ignoring:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -31,7 +31,7 @@ from fedgroup.live.public_log import PublicLog
 from fedgroup.live.recovering import Recovered, Recovering, fits
 from fedgroup.live.replies import Replies
 from fedgroup.live.tally import Counted, FirstStep, SecondStep, Tally
-from fedgroup.live.waves import FEW_WORDS, Flow, shares_of, waves_of
+from fedgroup.live.waves import FEW_WORDS, Flow, lanes_of, shares_of, waves_of
 from fedgroup.messages.asked import Ask, Go
 from fedgroup.messages.said import Masked, Noisy, Ready, perhaps_charged
 from fedgroup.messages.wire_query import WireQuery
@@ -177,21 +177,23 @@ class Asking:
     ) -> list[LiveGroup]:
         """Run one round, in waves if vectors are long, and return the masked groups that it was spoilt for.
 
-        All waves have one id: no owner is in two of them.
+        All waves have one id: no owner is in two of them. Where vectors are short, groups go side by side in a few
+        lanes; not in a named round, whose rosters are kept one after the other.
         """
-        spoilt: list[LiveGroup] = []
-        for some, single in waves_of(groups, alone, most=self._flow.owners_at_once(tally.words)):
-            ask = Ask(tally.rounds[-1], query, None, _ms(seconds), by, self._desk.agreed, tally.logged)
-            spoilt += await self._wave(ask, some, single, tally, seconds=seconds, named=named)
-        return spoilt
+        ask = Ask(tally.rounds[-1], query, None, _ms(seconds), by, self._desk.agreed, tally.logged)
+        run = partial(self._wave, ask, tally=tally, seconds=seconds, named=named)
+        most = self._flow.owners_at_once(tally.words)
+        if most is None and named is None:
+            return await _side_by_side([run(some, single) for some, single in lanes_of(groups, alone)])
+        return [group for wave in waves_of(groups, alone, most=most) for group in await run(*wave)]
 
     async def _wave(
         self,
         asked: Ask,
         groups: Sequence[LiveGroup],
         alone: Sequence[str],
-        tally: Tally,
         *,
+        tally: Tally,
         seconds: float,
         named: NamedRound | None,
     ) -> list[LiveGroup]:
@@ -333,6 +335,17 @@ class Asking:
             tally.failed |= silent
             tally.left_out |= silent
             self._lapses.note_failed(silent if silent != ready else ())
+
+
+async def _side_by_side(waves: Sequence[Coroutine[Any, Any, list[LiveGroup]]]) -> list[LiveGroup]:
+    """Return what all waves found, one after the other; if one fails, the others end before its error is raised."""
+    tasks = [asyncio.create_task(wave) for wave in waves]
+    try:
+        return [group for task in tasks for group in await task]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _writers(groups: Iterable[LiveGroup], left_out: Collection[str]) -> list[str]:

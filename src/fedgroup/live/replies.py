@@ -76,10 +76,13 @@ class Replies:
 
 
 class Switchboard:
-    """Brings each reply to whoever waits for it, by what it is about and by its kind."""
+    """Brings each reply to whoever waits for it, by what it is about and by its kind.
+
+    Several may wait for replies about the same thing, of different owners.
+    """
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[bytes, tuple[type, ...]], Replies] = {}
+        self._waiting: dict[Replies, tuple[bytes, tuple[type, ...]]] = {}
 
     @contextmanager
     def expecting(
@@ -87,22 +90,22 @@ class Switchboard:
     ) -> Iterator[Replies]:
         """Collect replies of these kinds about one thing while the context lasts, in one of the ways of `Replies`."""
         replies = Replies(owners, **how)
-        self._waiting[about, kinds] = replies
+        self._waiting[replies] = about, kinds
         try:
             yield replies
         finally:
-            self._waiting.pop((about, kinds), None)
+            del self._waiting[replies]
 
     def deliver(self, owner: str, message: Any) -> None:
         """Hand a reply over; what nobody waits for is dropped: late, repeated or never asked for."""
         about = _about(message)
-        for (name, kinds), replies in list(self._waiting.items()):
+        for replies, (name, kinds) in list(self._waiting.items()):
             if name == about and isinstance(message, (*kinds, Refused)):
                 replies.take(owner, message)
 
     def owner_gone(self, owner: str) -> None:
         """Tell everybody who waits that an owner is gone."""
-        for replies in list(self._waiting.values()):
+        for replies in list(self._waiting):
             replies.give_up_on(owner)
 
 

@@ -19,6 +19,7 @@ IN_FLIGHT_BYTES = 32 << 20
 """What owners may be sending at once unless the provider's file says otherwise: half of what brokers let wait."""
 
 _WORD = 8
+_MOST_LANES, _LEAST_IN_LANE = 4, 200
 Message = TypeVar("Message")
 
 
@@ -72,6 +73,15 @@ def waves_of(
         else:
             together.append(each)
     yield together, single
+
+
+def lanes_of(groups: Sequence[LiveGroup], alone: Sequence[str]) -> list[tuple[list[LiveGroup], list[str]]]:
+    """Return who goes through the steps of a round side by side: whole groups, a few lanes of about as many owners.
+
+    Owners of one lane work while the provider takes in what those of another said. Few owners are one lane.
+    """
+    owners = len(alone) + sum(len(group.members) for group in groups)
+    return list(waves_of(groups, alone, most=max(_LEAST_IN_LANE, -(-owners // _MOST_LANES)) if groups else None))
 
 
 def shares_of(messages: Mapping[str, Message], most: int | None) -> Iterator[dict[str, Message]]:
