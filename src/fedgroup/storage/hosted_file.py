@@ -22,7 +22,7 @@ from fedgroup.errors import InvalidInput, LedgerUnavailable
 from fedgroup.messages.logged import Head
 from fedgroup.storage.hosted_batch import NO_REPLY, Batch
 from fedgroup.storage.marks import Mark
-from fedgroup.storage.sqlite_file import SQLiteFile
+from fedgroup.storage.sqlite_file import SQLiteFile, marks_of
 
 if TYPE_CHECKING:
     from fedgroup.storage.hosted_ledger import HostedLedger
@@ -260,16 +260,16 @@ class HostedFile(SQLiteFile):
 
     def _lay_out(self, connection: sqlite3.Connection) -> None:
         """Lay out a new file; refuse one that is something else, and leave it as it is."""
-        if _facts(connection) == (0, 0, 0) and not self._read_only:
+        if marks_of(connection) == (0, 0, 0) and not self._read_only:
             connection.execute("BEGIN IMMEDIATE")
-            if _facts(connection) == (0, 0, 0):
+            if marks_of(connection) == (0, 0, 0):
                 for statement in _SCHEMA.split(";\n"):
                     connection.execute(statement)
                 connection.execute("INSERT INTO file VALUES (?)", (new_name(),))
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
             connection.execute("COMMIT")
-        if _facts(connection)[:2] != (APPLICATION_ID, _SCHEMA_VERSION):
+        if marks_of(connection)[:2] != (APPLICATION_ID, _SCHEMA_VERSION):
             raise InvalidInput(
                 f"{self.path} is not a file of many owners' ledgers of version {_SCHEMA_VERSION}; name another file"
             )
@@ -287,11 +287,3 @@ def is_hosted(path: str | os.PathLike[str]) -> bool:
 def new_name() -> str:
     """Return a name that no other ledger has."""
     return secrets.token_hex(16)
-
-
-def _facts(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    """Return whose file this is, of which version, and how many tables it has; an empty file has none of these."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    return application, version, tables

@@ -33,7 +33,7 @@ from fedgroup.privacy.comparing import ANNOUNCED, Compared, Comparing, allowed_c
 from fedgroup.privacy.windows import WindowBudget, WindowsSpent, change_of_windows, spent_before
 from fedgroup.rho import Delta, Rho
 from fedgroup.storage import window_tables
-from fedgroup.storage.sqlite_file import SQLiteFile
+from fedgroup.storage.sqlite_file import SQLiteFile, marks_of
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS compared (
@@ -357,16 +357,16 @@ class SQLiteLedger(SQLiteFile):
 
     def _lay_out(self, connection: sqlite3.Connection) -> None:
         """Lay out a new file; refuse one that is something else, and leave it as it is."""
-        found = _marks(connection)
+        found = marks_of(connection)
         if found == (0, 0, 0):
             connection.execute("BEGIN IMMEDIATE")
-            if _marks(connection) == found:
+            if marks_of(connection) == found:
                 for statement in _SCHEMA.split(";\n"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
             connection.execute("COMMIT")
-            found = _marks(connection)
+            found = marks_of(connection)
         if found[0] != _APPLICATION_ID or found[1] not in _VERSIONS:
             raise InvalidInput(f"{self.path} is not a fedgroup ledger of version {_SCHEMA_VERSION}; name another file")
 
@@ -419,11 +419,3 @@ def _row(charge: Charge, at: str, epoch: int) -> tuple[Any, ...]:
     owners = None if charge.owners is None else len(charge.owners)
     nano = charge.epsilon.nano if charge.rho is None else 0
     return (at, epoch, charge.purpose, charge.question, charge.plan, nano, owners, charge.protection)
-
-
-def _marks(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    """Return whose file this is, of which version, and how many tables it has; an empty file has none of these."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    return application, version, tables

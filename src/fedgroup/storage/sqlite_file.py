@@ -30,6 +30,10 @@ _PAGE_BYTES = 1_024
 """Of a live owner's ledger: SQLite keeps 20 pages in memory for each file, and writes whole ones."""
 _STATEMENTS = 16
 """How many statements a connection keeps ready; a charge takes fewer."""
+_MARKS = """
+SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
+       (SELECT count(*) FROM sqlite_master)
+"""
 
 _to_disk = getattr(os, "fdatasync", os.fsync)
 
@@ -213,6 +217,15 @@ class SQLiteFile:
             cached_statements=_STATEMENTS,
             check_same_thread=False,
         )
+
+
+def marks_of(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Return whose file this is, of which version, and how many tables it has; an empty file has none of these.
+
+    All in one statement: whoever lays the file out meanwhile did so before it or after it, never in its middle.
+    """
+    marks: tuple[int, int, int] = connection.execute(_MARKS).fetchone()
+    return marks
 
 
 def write_copy(connection: sqlite3.Connection, path: str | os.PathLike[str]) -> None:
