@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from fedgroup.secure.channel import FRAME, HELLO
 from fedgroup.secure.pair_keys import OwnerKey
 from fedgroup.transport.codec import decode, encode
 from fedgroup.transport.inbox import Inbox
+from fedgroup.transport.links import Hear
 from fedgroup.transport.topics import PROVIDER
 
 AGREED = bytes(range(16))
@@ -26,12 +27,26 @@ AGREED = bytes(range(16))
 class End:
     """One end of a wire that a broker holds."""
 
-    waited_s = 0.0
-
     def __init__(self, broker: Broker, name: str) -> None:
         self._broker = broker
         self._name = name
         self.inbox = Inbox()
+        self._hear: Hear = lambda sender, payload, _: self.inbox.put(sender, payload)
+
+    def listen(self, hear: Hear) -> None:
+        self._hear = hear
+
+    def take(self, sender: str, payload: bytes) -> None:
+        self._hear(sender, payload, 0.0)
+
+    def say(self, to: str, payload: bytes) -> None:
+        self._broker.carry(self._name, to, payload)
+
+    def hold(self) -> None: ...
+
+    def go_on(self) -> None: ...
+
+    async def close(self) -> None: ...
 
     async def send(self, to: str, payload: bytes) -> None:
         self._broker.carry(self._name, to, payload)
@@ -60,19 +75,27 @@ class Broker:
         self.say(sender, to, payload)
 
     def say(self, sender: str, to: str, payload: bytes) -> None:
-        self.ends[to].inbox.put(sender, payload)
+        self.ends[to].take(sender, payload)
 
     def frames(self, sender: str, to: str) -> list[bytes]:
         return [data for one, other, data in self.carried if (one, other) == (sender, to) and data.startswith(FRAME)]
 
 
 class Listener:
-    """Takes what a channel yields, as a role would."""
+    """Takes what a channel yields or hands on, as a role would; knows how many messages came together."""
 
     def __init__(self, channel: Any) -> None:
         self.channel = channel
         self.heard: list[tuple[str, bytes]] = []
-        self._task = asyncio.create_task(self._listen())
+        self.together: list[int] = []
+        if isinstance(channel, OwnerChannel):
+            channel.listen(self._hear)
+        else:
+            self._task = asyncio.create_task(self._listen())
+
+    def _hear(self, sender: str, payloads: Sequence[bytes], _: float) -> None:
+        self.heard += [(sender, payload) for payload in payloads]
+        self.together.append(len(payloads))
 
     async def _listen(self) -> None:
         async for said in self.channel.received():
@@ -149,7 +172,7 @@ def told(tmp_path: Path) -> Callable[[Story], None]:
         await provider.channel.send_many([("ann", check(1)), ("bob", check(2))])
         await settled()
         assert (owners["ann"].words(PROVIDER), owners["bob"].words(PROVIDER)) == ([check(1)], [check(2)])
-        await owners["ann"].channel.send(PROVIDER, encode(Ready(bytes(16))))
+        owners["ann"].channel.say([(PROVIDER, encode(Ready(bytes(16))))])
         await settled()
         assert provider.words("ann") == [encode(Ready(bytes(16)))]
         await story(federation, provider, owners)
@@ -201,7 +224,7 @@ def test_what_is_said_at_the_same_time_is_one_frame_that_is_heard_whole_and_once
         assert owners["ann"].words(PROVIDER) == [check(n) for n in (1, 3, 4, 5)]
         assert owners["bob"].words(PROVIDER) == [check(n) for n in (2, 3, 4, 5)]
         said = [encode(Ready(bytes([n]) * 16)) for n in (1, 2, 3)]
-        await owners["ann"].channel.send_many([(PROVIDER, each) for each in said])
+        owners["ann"].channel.say([(PROVIDER, each) for each in said])
         await settled()
         _, pack = federation.broker.frames("ann", PROVIDER)
         federation.broker.say("ann", PROVIDER, pack)
@@ -213,25 +236,12 @@ def test_what_is_said_at_the_same_time_is_one_frame_that_is_heard_whole_and_once
 
 def test_an_owner_knows_how_many_messages_came_together(told: Callable[[Story], None]) -> None:
     async def story(federation: Federation, provider: Listener, owners: dict[str, Listener]) -> None:
-        together = []
-        ann = owners["ann"]
-        ann.heard = Noting(lambda: together.append(ann.channel.at_hand))
         await asyncio.gather(*(provider.channel.send("ann", check(n)) for n in (3, 4, 5)))
         await provider.channel.send("ann", check(6))
         await settled()
-        assert together == [2, 1, 0, 0]
+        assert owners["ann"].together == [1, 3, 1]
 
     told(story)
-
-
-class Noting(list[Any]):
-    """Calls back whenever something is added."""
-
-    def __init__(self, note: Callable[[], None]) -> None:
-        self._note = note
-
-    def append(self, said: Any) -> None:
-        self._note()
 
 
 def test_it_cannot_answer_as_an_owner(told: Callable[[Story], None]) -> None:
@@ -283,7 +293,7 @@ def test_it_reads_nothing_but_who_how_long_and_when(told: Callable[[Story], None
     async def story(federation: Federation, provider: Listener, owners: dict[str, Listener]) -> None:
         secret = b"sixteen letters!"
         await provider.channel.send("ann", encode(Check(secret, secret)))
-        await owners["ann"].channel.send(PROVIDER, encode(Ready(secret)))
+        owners["ann"].channel.say([(PROVIDER, encode(Ready(secret)))])
         await settled()
         assert (provider.words("ann")[-1], len(owners["ann"].words(PROVIDER))) == (encode(Ready(secret)), 2)
         assert not any(secret in payload for _, _, payload in federation.broker.carried)

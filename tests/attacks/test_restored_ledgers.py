@@ -11,21 +11,20 @@ import asyncio
 import itertools
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from answering import answering
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import BudgetExhausted, FedgroupError, InvalidInput
 from fedgroup.live.config import OwnerConfig, read_config
 from fedgroup.live.desk import Desk
-from fedgroup.live.flushing import Flushing
 from fedgroup.live.hosting import hosting
 from fedgroup.live.ledgers import open_ledger, take_restored
-from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.settings import LiveSettings
 from fedgroup.live.trial import make_trial
@@ -220,7 +219,7 @@ async def _provider_forgets(ann: OwnerNode, file: Path, copy: Path) -> tuple[int
     """Ask the same question, as eve, as often as anybody lets her; return how many answers, from how many copies."""
     hub, answers, lives = MemoryHub(), 0, 0
     link = hub.owner("ann", ann._identity.der)  # type: ignore[attr-defined]
-    owner = asyncio.create_task(run_owner(ann, link, decode=decode, flushing=Flushing(), in_thread=False))
+    owner = answering(ann, link)
     query = RangeQuery("count", Circle(5, 5, 3), PRICE)
     refused = False
     while not refused:
@@ -242,7 +241,5 @@ async def _provider_forgets(ann: OwnerNode, file: Path, copy: Path) -> tuple[int
                 refused = True
             finally:
                 listening.cancel()
-    owner.cancel()
-    with suppress(asyncio.CancelledError):
-        await owner
+    owner.close()
     return answers, lives

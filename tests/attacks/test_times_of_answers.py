@@ -18,10 +18,10 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
+from answering import answering
 from driven_time import DrivenLoop, in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.live.flushing import Flushing
-from fedgroup.live.owner import run_owner
 from fedgroup.live.pacing import Moments, paced
 from fedgroup.messages.asked import Ask, Check, Describe
 from fedgroup.messages.live import FromOwner
@@ -97,10 +97,7 @@ async def _watched(ann: OwnerNode, bob: OwnerNode, every_s: float) -> list[tuple
     links = [paced(hub.owner(node.name), pace) for node in (ann, bob)]
     provider = hub.provider()
     async with asyncio.TaskGroup() as tasks:
-        running = [
-            tasks.create_task(run_owner(node, link, decode=decode, flushing=flushing, in_thread=False))
-            for node, link in zip((ann, bob), links, strict=True)
-        ]
+        running = [answering(node, link, flushing=flushing) for node, link in zip((ann, bob), links, strict=True)]
         seen: list[tuple[str, str, bytes, int]] = []
 
         async def watch() -> None:
@@ -109,7 +106,7 @@ async def _watched(ann: OwnerNode, bob: OwnerNode, every_s: float) -> list[tuple
                 if isinstance(said, (Noisy, Described, Checked)):
                     seen.append((sender, type(said).__name__, said.round, round(loop.time() * 1e9)))
 
-        running.append(tasks.create_task(watch()))
+        watching = tasks.create_task(watch())
         for turn in range(ATTEMPTS):  # by a clock of its own: what comes while the owners count is read after it
             start = 0.1 * (turn + 1)
             await asyncio.sleep(start + EVERY_S / 2 - loop.time())
@@ -122,8 +119,9 @@ async def _watched(ann: OwnerNode, bob: OwnerNode, every_s: float) -> list[tuple
             for name in ("ann", "bob"):
                 await provider.send(name, encode(Check(number(1_000 + turn), number(turn))))
         await asyncio.sleep(1.0)
-        for task in running:
-            task.cancel()
+        watching.cancel()
+        for each in running:
+            each.close()
     flushing.close()
     return seen
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from live_world import PATIENCE_S, Nursery, World
+from live_world import PATIENCE_S, Nursery, World, until
 
+from answering import answering
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import ProtocolViolation, SiloUnavailable
 from fedgroup.identity import Authority, Identity, Trust
 from fedgroup.identity.own import write_answer, write_request
 from fedgroup.identity.requests import LOCAL_HOSTS
 from fedgroup.live.desk import Desk
-from fedgroup.live.flushing import Flushing
-from fedgroup.live.owner import run_owner
+from fedgroup.live.owner import RunningOwner
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.public_log import PublicLog
 from fedgroup.live.settings import LiveSettings
@@ -71,7 +71,7 @@ class TableSilo:
 
 @dataclass
 class LiveOwner:
-    """One owner: its node, its link, its task."""
+    """One owner: its node, its link, and what answers."""
 
     name: str
     node: OwnerNode
@@ -80,7 +80,11 @@ class LiveOwner:
     keys: Keys
     agreed: bytes = b""
     link: MemoryOwnerLink | None = None
-    task: asyncio.Task[None] | None = None
+    running: RunningOwner | None = None
+
+    def stop(self) -> None:
+        if self.running is not None:
+            self.running.close()
 
 
 @dataclass
@@ -107,18 +111,17 @@ class City:
 
     async def start(self, owner: LiveOwner) -> None:
         owner.link = self.hub.owner(owner.name, owner.keys.der, owner.agreed)
-        owner.task = asyncio.create_task(
-            run_owner(owner.node, owner.link, decode=decode, flushing=Flushing(), in_thread=False)
-        )
+        owner.running = answering(owner.node, owner.link)
         self.owners[owner.name] = owner
         await asyncio.sleep(0)
 
     async def kill(self, name: str) -> None:
-        """End an owner without a word."""
+        """End an owner without a word; the provider's broker notices."""
         owner = self.owners[name]
+        owner.stop()
         if owner.link is not None:
             owner.link.drop()
-        await _ended(owner.task)
+            await until(lambda: name not in self.provider.desk.present)
 
     async def add(self, name: str, *, where: tuple[float, float] = (5, 5), count: int = 40, **policy: Any) -> LiveOwner:
         cap, agreed = policy.pop("cap", 100.0), policy.get("agreed", b"")
@@ -153,11 +156,10 @@ class City:
         return heads
 
 
-async def _ended(task: asyncio.Task[None] | None) -> None:
-    if task is not None:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 @pytest.fixture
@@ -198,7 +200,7 @@ def city(tmp_path: Path) -> Callable[..., Any]:
                 yield found
             finally:
                 for owner in found.owners.values():
-                    await _ended(owner.task)
+                    owner.stop()
                     owner.ledger.close()
                 state.close()
 

@@ -37,7 +37,7 @@ def owner_dies(at: str, once: Path) -> None:
     """Make this process end at a moment of its owner's work."""
     kind, moment = at.split()
     now = SimpleNamespace(kind="")
-    receive, charge, keep, send = OwnerNode.prepare, OwnerLedger._write, OwnerLedger.keep_replies, MqttOwnerLink.send
+    receive, charge, keep, say = OwnerNode.prepare, OwnerLedger._write, OwnerLedger.keep_replies, MqttOwnerLink.say
 
     def reached(this: str) -> None:
         if (now.kind, this) == (kind, moment):
@@ -59,14 +59,14 @@ def owner_dies(at: str, once: Path) -> None:
         reached("kept")
         return kept
 
-    async def sending(self: Any, to: str, payload: bytes) -> None:
+    def saying(self: Any, to: str, payload: bytes) -> None:
         reached("sending")
-        await send(self, to, payload)
+        say(self, to, payload)
         reached("sent")
 
     _put(OwnerNode, prepare=receiving)
     _put(OwnerLedger, _write=charging, keep_replies=keeping)
-    _put(MqttOwnerLink, send=sending)
+    _put(MqttOwnerLink, say=saying)
 
 
 def provider_dies(at: str, once: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +14,9 @@ from live_world import PATIENCE_S
 
 from fedgroup.errors import LedgerUnavailable
 from fedgroup.live.flushing import Flushing
-from fedgroup.live.owner import run_owner
+from fedgroup.live.owner import RunningOwner
 from fedgroup.owner.together import Answers
+from fedgroup.transport.inbox import Pulse
 
 
 @dataclass
@@ -26,8 +27,10 @@ class Ledger:
     free: threading.Event = field(default_factory=threading.Event)
     broken: bool = False
     unflushed: bool = True
+    flushes: int = 0
 
     def flush(self) -> None:
+        self.flushes += 1
         self.reached.set()
         assert self.free.wait(PATIENCE_S)
         if self.broken:
@@ -37,18 +40,19 @@ class Ledger:
 
 @dataclass
 class Node:
-    """Answers with a word, which its ledger has to keep first."""
+    """Answers with a word, or with what it was told, which its ledger has to keep first."""
 
     ledger: Ledger
     name: str = "me"
     answered: int = 0
+    echoes: bool = False
 
     def agrees(self, message: Any) -> bool:
         return True
 
     def prepare(self, sender: str, message: Any, *, waited_s: float) -> list[tuple[str, bytes]]:
         self.answered += 1
-        return [(sender, b"answer")]
+        return [(sender, message if self.echoes else b"answer")]
 
     def answering(self, received: Any, *, waited_s: float) -> Answers[Any]:
         return Answers([])
@@ -58,38 +62,40 @@ class Node:
 
 
 @dataclass
-class Link:
-    """One question, and what was sent: each word with whether the ledger was told to be on disk by then."""
+class Wire:
+    """What was sent, together or not: each word with whether the ledger was told to be on disk by then."""
 
     ledger: Ledger
-    sent: list[tuple[bytes, bool]] = field(default_factory=list)
-    waited_s: float = 0.0
+    sent: list[list[tuple[bytes, bool]]] = field(default_factory=list)
+    held: int = 0
+    hear: Callable[[str, list[bytes], float], None] | None = None
+    news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def send(self, to: str, payload: bytes) -> None:
-        self.sent.append((payload, self.ledger.free.is_set()))
+    def listen(self, hear: Callable[[str, list[bytes], float], None]) -> None:
+        self.hear = hear
 
-    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
-        yield "provider", b"question"
-
-
-@dataclass
-class Busy(Link):
-    """Questions that come while the first waits for the disk; it can send many words together."""
-
-    QUESTIONS = 5
-    together: list[int] = field(default_factory=list)
-
-    async def send_many(self, letters: list[tuple[str, bytes]]) -> None:
-        self.together.append(len(letters))
+    def say(self, messages: list[tuple[str, bytes]]) -> None:
+        self.sent.append([(payload, self.ledger.free.is_set()) for _, payload in messages])
         self.ledger.unflushed = True  # for those that come next
-        for to, payload in letters:
-            await self.send(to, payload)
+        self.news.set()
 
-    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
-        yield "provider", b"question"
-        await asyncio.to_thread(self.ledger.reached.wait, PATIENCE_S)
-        for _ in range(1, self.QUESTIONS):
-            yield "provider", b"question"
+    def hold(self) -> None:
+        self.held += 1
+
+    def go_on(self) -> None:
+        self.held -= 1
+
+    def bring(self, *payloads: bytes) -> None:
+        assert self.hear is not None
+        self.hear("provider", list(payloads), Pulse.now())
+
+    async def said(self, words: int) -> list[list[tuple[bytes, bool]]]:
+        """Wait until so many words were sent, and return them."""
+        async with asyncio.timeout(PATIENCE_S):
+            while sum(len(some) for some in self.sent) < words:
+                self.news.clear()
+                await self.news.wait()
+        return self.sent
 
 
 def in_a_loop(story: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
@@ -100,8 +106,22 @@ def in_a_loop(story: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., 
     return test
 
 
-def answering(node: Node, link: Link, flushing: Flushing, *, in_thread: bool = False) -> Any:
-    return run_owner(node, link, decode=lambda data, _: data, flushing=flushing, in_thread=in_thread)
+def answering(node: Node, wire: Wire, flushing: Flushing, *, in_thread: bool = False) -> RunningOwner:
+    return RunningOwner(node, wire, decode=lambda data, _: data, flushing=flushing, in_thread=in_thread)
+
+
+async def flushed(flushing: Flushing, ledger: Any) -> None:
+    """Wait until a ledger is on disk, or raise its error."""
+    done = asyncio.get_running_loop().create_future()
+
+    def told(error: Exception | None) -> None:
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+    flushing.when_flushed(ledger, told)
+    await asyncio.wait_for(done, PATIENCE_S)
 
 
 @pytest.mark.parametrize("in_thread", [False, True])
@@ -109,42 +129,82 @@ def answering(node: Node, link: Link, flushing: Flushing, *, in_thread: bool = F
 @in_a_loop
 async def test_nothing_leaves_before_the_ledger_is_on_disk(in_thread: bool, broken: bool) -> None:
     node, flushing = Node(Ledger(broken=broken)), Flushing()
-    link = Link(node.ledger)
-    task = asyncio.create_task(answering(node, link, flushing, in_thread=in_thread))
+    wire = Wire(node.ledger)
+    answering(node, wire, flushing, in_thread=in_thread)
+    wire.bring(b"question")
     assert await asyncio.to_thread(node.ledger.reached.wait, PATIENCE_S)
     node.ledger.free.set()
-    await asyncio.wait_for(task, PATIENCE_S)
-    assert link.sent == [(b"LedgerUnavailable" if broken else b"answer", True)]
+    assert await wire.said(1) == [[(b"LedgerUnavailable" if broken else b"answer", True)]]
     flushing.close()
 
 
 @in_a_loop
 async def test_what_is_made_while_the_disk_is_busy_goes_to_disk_and_leaves_together() -> None:
     node, flushing = Node(Ledger()), Flushing()
-    link = Busy(node.ledger)
-    task = asyncio.create_task(answering(node, link, flushing))
+    wire = Wire(node.ledger)
+    answering(node, wire, flushing)
+    wire.bring(b"question")
     assert await asyncio.to_thread(node.ledger.reached.wait, PATIENCE_S)
+    for _ in range(4):
+        wire.bring(b"question")
     async with asyncio.timeout(PATIENCE_S):
-        while node.answered < Busy.QUESTIONS:
+        while node.answered < 5:
             await asyncio.sleep(0)  # all are answered while the first waits for the disk
-    assert link.sent == []
+    assert wire.sent == []
     node.ledger.free.set()
-    await asyncio.wait_for(task, PATIENCE_S)
-    assert link.sent == [(b"answer", True)] * Busy.QUESTIONS
-    assert link.together == [1, Busy.QUESTIONS - 1]
+    assert await wire.said(5) == [[(b"answer", True)], [(b"answer", True)] * 4]
+    flushing.close()
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+@in_a_loop
+async def test_an_owner_reads_no_more_while_much_is_under_way_and_answers_all_in_order(in_thread: bool) -> None:
+    node, flushing = Node(Ledger(), echoes=True), Flushing()
+    wire = Wire(node.ledger)
+    answering(node, wire, flushing, in_thread=in_thread)
+    questions = [b"%d" % number for number in range(200)]
+    for question in questions:
+        wire.bring(question)
+    assert wire.held == 1
+    assert await asyncio.to_thread(node.ledger.reached.wait, PATIENCE_S)
+    for _ in range(300):
+        await asyncio.sleep(0)
+    assert node.answered <= 64
+    node.ledger.free.set()
+    sent = await wire.said(len(questions))
+    assert [word for some in sent for word, _ in some] == questions
+    assert wire.held == 0
+    flushing.close()
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+@in_a_loop
+async def test_an_owner_that_is_closed_says_nothing_more(in_thread: bool) -> None:
+    node, flushing = Node(Ledger()), Flushing()
+    wire = Wire(node.ledger)
+    owner = answering(node, wire, flushing, in_thread=in_thread)
+    wire.bring(b"question")
+    assert await asyncio.to_thread(node.ledger.reached.wait, PATIENCE_S)
+    owner.close()
+    wire.bring(b"question")
+    node.ledger.free.set()
+    await flushed(flushing, Ledger(free=node.ledger.free))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert (wire.sent, node.answered) == ([], 1)
     flushing.close()
 
 
 @in_a_loop
 async def test_slow_ledgers_hold_up_no_others_and_each_hears_of_its_own_error() -> None:
     flushing, slow = Flushing(), [Ledger() for _ in range(3)]
-    waiting = [asyncio.ensure_future(flushing.flushed(ledger)) for ledger in slow[:1]]
+    waiting = [asyncio.ensure_future(flushed(flushing, ledger)) for ledger in slow[:1]]
     assert await asyncio.to_thread(slow[0].reached.wait, PATIENCE_S)
     quick, bad = Ledger(), Ledger(broken=True)
     quick.free.set()
     bad.free.set()
     results = await asyncio.wait_for(
-        asyncio.gather(flushing.flushed(quick), flushing.flushed(bad), return_exceptions=True), PATIENCE_S
+        asyncio.gather(flushed(flushing, quick), flushed(flushing, bad), return_exceptions=True), PATIENCE_S
     )
     assert results[0] is None
     assert isinstance(results[1], LedgerUnavailable)
@@ -155,27 +215,35 @@ async def test_slow_ledgers_hold_up_no_others_and_each_hears_of_its_own_error() 
 
 
 @in_a_loop
-async def test_many_ledgers_are_flushed_and_those_cancelled_disturb_nobody() -> None:
+async def test_many_ledgers_are_flushed_and_who_fails_when_told_disturbs_nobody() -> None:
     flushing, ledgers = Flushing(), [Ledger() for _ in range(500)]
-    for ledger in ledgers:
+    told: list[Exception | None] = []
+    failed: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, about: failed.append(about["exception"]))
+
+    def fail(_: Exception | None) -> None:
+        raise ValueError("a bug")
+
+    for at, ledger in enumerate(ledgers):
         ledger.free.set()
-    tasks = [asyncio.ensure_future(flushing.flushed(ledger)) for ledger in ledgers]
-    await asyncio.sleep(0)
-    for task in tasks[::7]:
-        task.cancel()
-    await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), PATIENCE_S)
-    assert not any(ledger.unflushed for at, ledger in enumerate(ledgers) if at % 7)
-    await flushing.flushed(ledgers[1])  # already there
+        flushing.when_flushed(ledger, told.append if at % 7 else fail)
+    async with asyncio.timeout(PATIENCE_S):
+        while len(told) + len(failed) < len(ledgers):
+            await asyncio.sleep(0)
+    assert not any(ledger.unflushed for ledger in ledgers)
+    assert (told, len(failed)) == ([None] * 428, 72)
+    await flushed(flushing, ledgers[1])  # already there
+    assert ledgers[1].flushes == 1
     flushing.close()
 
 
 @in_a_loop
 async def test_a_ledger_written_meanwhile_is_flushed_again() -> None:
     flushing, ledger = Flushing(), Ledger()
-    first = asyncio.ensure_future(flushing.flushed(ledger))
+    first = asyncio.ensure_future(flushed(flushing, ledger))
     assert await asyncio.to_thread(ledger.reached.wait, PATIENCE_S)
     ledger.reached.clear()
-    second = asyncio.ensure_future(flushing.flushed(ledger))
+    second = asyncio.ensure_future(flushed(flushing, ledger))
     assert await asyncio.to_thread(ledger.reached.wait, PATIENCE_S), "the second flush began after it was asked for"
     ledger.free.set()
     await asyncio.gather(first, second)
@@ -193,8 +261,8 @@ async def test_owners_hear_of_it_when_no_thread_can_be_started(monkeypatch: pyte
     with monkeypatch.context() as full:
         full.setattr(flushing._pool, "submit", submit)
         with pytest.raises(LedgerUnavailable, match="no thread"):
-            await asyncio.wait_for(flushing.flushed(ledger), PATIENCE_S)
-    await asyncio.wait_for(flushing.flushed(ledger), PATIENCE_S)
+            await asyncio.wait_for(flushed(flushing, ledger), PATIENCE_S)
+    await asyncio.wait_for(flushed(flushing, ledger), PATIENCE_S)
     assert not ledger.unflushed
     flushing.close()
 
@@ -224,9 +292,9 @@ async def test_ledgers_of_one_file_are_flushed_together_and_later_ones_by_the_ne
             self.unflushed = True  # somebody always writes
 
     flushing, file = Flushing(), File()
-    first = [asyncio.ensure_future(flushing.flushed(InFile(file))) for _ in range(300)]
+    first = [asyncio.ensure_future(flushed(flushing, InFile(file))) for _ in range(300)]
     assert await asyncio.to_thread(file.reached.wait, PATIENCE_S)
-    later = [asyncio.ensure_future(flushing.flushed(InFile(file))) for _ in range(300)]
+    later = [asyncio.ensure_future(flushed(flushing, InFile(file))) for _ in range(300)]
     await asyncio.sleep(0)
     assert not any(each.done() for each in (*first, *later))
     file.free.set()

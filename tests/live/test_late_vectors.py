@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from driven_time import in_driven_time
@@ -22,20 +23,20 @@ class Late:
     """An owner whose replies to `Describe` are held back until it is let go."""
 
     def __init__(self, owner: Any) -> None:
-        self._owner, self._usual, self._send = owner, owner.node.prepare, owner.link.send
+        self._owner, self._usual, self._say = owner, owner.node.prepare, owner.link.say
         self._describing = False
-        owner.node.prepare, owner.link.send = self._receive, self._lost
+        owner.node.prepare, owner.link.say = self._receive, self._lost
 
     def _receive(self, sender: str, message: Any, **named: Any) -> Any:
         self._describing = type(message).__name__ == "Describe"
         return self._usual(sender, message, **named)
 
-    async def _lost(self, to: str, payload: bytes) -> None:
+    def _lost(self, to: str, payload: bytes) -> None:
         if not self._describing:
-            await self._send(to, payload)
+            self._say(to, payload)
 
     def in_time(self) -> None:
-        self._owner.node.prepare, self._owner.link.send = self._usual, self._send
+        self._owner.node.prepare, self._owner.link.say = self._usual, self._say
 
 
 async def regrouped(here: Any, epsilon: Epsilon = SETUP) -> Any:
@@ -79,13 +80,7 @@ def test_a_quiet_owner_is_waited_for_where_its_vector_costs_it(city: Callable[..
         async with city(6, seconds=2.0) as here:
             owner = here.owners["owner-4"]
             here.provider.desk._quiet.add("owner-4")
-            send = owner.link.send
-
-            async def slowly(to: str, payload: bytes) -> None:
-                await asyncio.sleep(0.6)
-                await send(to, payload)
-
-            owner.link.send = slowly
+            owner.link.say = partial(asyncio.get_running_loop().call_later, 0.6, owner.link.say)
             assert (await regrouped(here)).sizes() == [3, 3]
 
     in_driven_time(story())

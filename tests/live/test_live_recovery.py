@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -97,7 +98,7 @@ def test_a_group_that_fell_silent_in_the_middle_has_time_for_its_second_round(ci
             here.provider.settings.__dict__["cohort_size"] = 6
             await here.provider.ask(QUERY, method="cohorts")
             for owner in here.owners.values():
-                owner.link.send = slowly(owner.link.send)
+                owner.link.say = partial(asyncio.get_running_loop().call_later, 0.05, owner.link.say)
             node = here.owners["owner-5"].node
             usual, gone = node.prepare, []
 
@@ -112,14 +113,6 @@ def test_a_group_that_fell_silent_in_the_middle_has_time_for_its_second_round(ci
             assert here.owners["owner-0"].ledger.spent() == Epsilon.of(90)
 
     in_driven_time(story())
-
-
-def slowly(send: Callable[..., Any]) -> Callable[..., Any]:
-    async def later(*given: Any) -> None:
-        await asyncio.sleep(0.05)
-        await send(*given)
-
-    return later
 
 
 def test_an_owner_that_cannot_answer_says_so_before_the_roster_is_fixed(city: Callable[..., Any]) -> None:

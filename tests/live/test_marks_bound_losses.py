@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from live_world import PATIENCE_S
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, LedgerUnavailable
@@ -17,7 +18,7 @@ from fedgroup.live import ledgers
 from fedgroup.live.config import OwnerConfig, read_config
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.ledgers import MARK_FILE, MarkedLedger, open_ledger
-from fedgroup.live.owner import run_owner
+from fedgroup.live.owner import RunningOwner
 from fedgroup.live.trial import make_trial
 from fedgroup.privacy.budget import Charge
 from fedgroup.storage import marks
@@ -157,24 +158,33 @@ class Node:
 class Link:
     """One message, and what was said to it, with what the mark could not tell then."""
 
-    waited_s = 0.0
-
     def __init__(self, owner: Owner) -> None:
         self.said: list[tuple[bytes, int]] = []
+        self.answered = asyncio.Event()
         self._owner = owner
 
-    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
-        yield "provider", b"ask"
+    def listen(self, hear: Callable[[str, Sequence[bytes], float], None]) -> None:
+        hear("provider", [b"ask"], 0.0)
 
-    async def send(self, _: str, payload: bytes) -> None:
-        self.said.append((payload, self._owner.unnoticed()))
+    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        self.said += [(payload, self._owner.unnoticed()) for _, payload in messages]
+        self.answered.set()
+
+    def hold(self) -> None: ...
+
+    def go_on(self) -> None: ...
+
+
+async def answered(owner: Owner) -> list[tuple[bytes, int]]:
+    link, flushing = Link(owner), Flushing()
+    RunningOwner(Node(owner), link, decode=lambda data, _: data, flushing=flushing)
+    await asyncio.wait_for(link.answered.wait(), PATIENCE_S)
+    flushing.close()
+    return link.said
 
 
 def run(owner: Owner) -> list[tuple[bytes, int]]:
-    link, flushing = Link(owner), Flushing()
-    asyncio.run(run_owner(Node(owner), link, decode=lambda data, _: data, flushing=flushing))
-    flushing.close()
-    return link.said
+    return asyncio.run(answered(owner))
 
 
 def test_an_owner_sends_nothing_before_its_mark_tells_enough(tmp_path: Path) -> None:

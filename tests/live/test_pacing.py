@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,101 +18,146 @@ from fedgroup.live.pacing import Moments, PacedLink, paced
 from fedgroup.live.running import running_owners
 from fedgroup.live.trial import make_trial
 from fedgroup.transport.inbox import Pulse
+from fedgroup.transport.links import Hear
 
 EVERY_S = 0.01
 
 
 @dataclass
 class Wire:
-    """What came, each at its moment, and what left, with the moments."""
+    """What left, with the moments, and how often somebody asked that nothing be read."""
 
-    comes_at: list[float] = field(default_factory=list)
     left: list[tuple[bytes, float]] = field(default_factory=list)
-    waited_s: float = 0.0
+    held: int = 0
+    hear: Hear | None = None
 
-    async def send(self, _: str, payload: bytes) -> None:
-        self.left.append((payload, round(asyncio.get_running_loop().time(), 6)))
+    def listen(self, hear: Hear) -> None:
+        self.hear = hear
 
-    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
-        loop = asyncio.get_running_loop()
-        for moment in self.comes_at:
-            await asyncio.sleep(max(moment - loop.time(), 0.0))
-            self.waited_s = max(loop.time() - moment, 0.0)
-            yield "provider", b"%d" % round(moment * 1e3)
+    def say(self, _: str, payload: bytes) -> None:
+        self.left.append((payload, now()))
+
+    def hold(self) -> None:
+        self.held += 1
+
+    def go_on(self) -> None:
+        self.held -= 1
+
+    async def close(self) -> None: ...
+
+    async def bring(self, *moments: float) -> None:
+        """Let a message come at each of these moments, and wait for what comes of the last."""
+        assert self.hear is not None
+        for moment in moments:
+            await asyncio.sleep(moment - asyncio.get_running_loop().time())
+            self.hear("provider", b"%d" % round(moment * 1e3), Pulse.now())
+        await asyncio.sleep(2 * EVERY_S)
 
 
-class ReadLate(Wire):
-    """A message that comes just before a moment, and is opened when that is over."""
-
-    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, DrivenLoop)
-        await asyncio.sleep(EVERY_S - 10e-6)
-        loop.stand_still(20e-6)
-        self.waited_s = 20e-6
-        yield "provider", b"count"
+def now() -> float:
+    return round(asyncio.get_running_loop().time(), 6)
 
 
-def test_messages_are_handed_on_at_the_next_moment_and_tell_how_long_they_waited() -> None:
-    link = PacedLink(Wire([0.003, 0.004, 0.021]), Moments(EVERY_S))
-
-    async def story() -> list[tuple[bytes, float, float]]:
-        loop = asyncio.get_running_loop()
-        return [(it, round(loop.time(), 6), round(link.waited_s, 6)) async for _, it in link.received()]
-
-    assert in_driven_time(story()) == [(b"3", 0.01, 0.007), (b"4", 0.01, 0.006), (b"21", 0.03, 0.009)]
+def test_messages_are_handed_on_at_the_next_moment_and_tell_since_when_they_waited() -> None:
+    wire, heard = Wire(), []
+    PacedLink(wire, Moments(EVERY_S)).listen(lambda _, it, came_at: heard.append((it, now(), round(came_at, 6))))
+    in_driven_time(wire.bring(0.003, 0.004, 0.021))
+    assert heard == [(b"3", 0.01, 0.003), (b"4", 0.01, 0.004), (b"21", 0.03, 0.021)]
 
 
 def test_nobody_begins_to_work_before_what_was_to_leave_at_that_moment_has_left() -> None:
-    wire = ReadLate()
+    wire = Wire()
     link = PacedLink(wire, Moments(EVERY_S))
 
     async def story() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, DrivenLoop)
-        await link.send("provider", b"earlier")
-        async for _ in link.received():
-            loop.stand_still(EVERY_S / 2)  # counting
-        await asyncio.sleep(EVERY_S)
+        link.say("provider", b"earlier")
+        link.listen(lambda *_: loop.stand_still(EVERY_S / 2))  # counting
+        await asyncio.sleep(EVERY_S - 10e-6)
+        loop.stand_still(20e-6)  # what came before the moment is read when that is over
+        await wire.bring(loop.time())
 
     in_driven_time(story())
     assert wire.left == [(b"earlier", round(EVERY_S + 10e-6, 6))]
 
 
-def test_a_machine_that_sleeps_while_a_message_waits_for_its_moment_counts_that() -> None:
-    link = PacedLink(Wire([0.003]), Moments(EVERY_S))
+def test_what_one_owner_does_at_a_moment_holds_up_no_other_that_fails_neither() -> None:
+    wires, pace, heard = [Wire(), Wire()], Moments(EVERY_S), []
 
-    async def story() -> list[float]:
+    def fail(*_: object) -> None:
+        raise ValueError("a bug")
+
+    async def story() -> list[str]:
+        told: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: told.append(str(about["exception"])))
+        for wire, hear in zip(wires, (fail, lambda _, it, __: heard.append(it)), strict=True):
+            PacedLink(wire, pace).listen(hear)
+        await asyncio.gather(*(wire.bring(0.003, 0.004) for wire in wires))
+        return told
+
+    assert in_driven_time(story()) == ["a bug"] * 2
+    assert heard == [b"3", b"4"]
+
+
+def test_a_machine_that_sleeps_while_a_message_waits_for_its_moment_counts_that() -> None:
+    wire, waited = Wire(), list[float]()
+
+    async def story() -> None:
         loop = asyncio.get_running_loop()
         with pytest.MonkeyPatch.context() as sleeping:  # an hour, in which the loop's clock stands still
             sleeping.setattr(Pulse, "now", staticmethod(lambda: loop.time() + 3_600 * (loop.time() > 0.005)))
-            return [round(link.waited_s, 6) async for _ in link.received()]
+            link = PacedLink(wire, Moments(EVERY_S))
+            link.listen(lambda _sender, _it, came_at: waited.append(round(Pulse.now() - came_at, 6)))
+            await wire.bring(0.003)
 
-    assert in_driven_time(story()) == [3_600.007]
+    in_driven_time(story())
+    assert waited == [3_600.007]
 
 
 @pytest.mark.parametrize("bound", ["_MOST_HELD", "_MOST_HELD_BYTES"])
-def test_letters_leave_at_the_next_moment_in_their_order_and_who_sends_many_waits(
+def test_letters_leave_at_the_next_moment_in_their_order_and_while_many_wait_nothing_is_read(
     bound: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pacing, bound, 3)
     wire = Wire()
     link = PacedLink(wire, Moments(EVERY_S))
 
-    async def story() -> float:
-        loop = asyncio.get_running_loop()
-        await link.send("a", b"1")
-        await asyncio.sleep(0.004)
-        await link.send("b", b"2")
+    async def story() -> list[int]:
+        held = []
+        for to, payload in (("a", b"1"), ("b", b"2"), ("a", b"3"), ("a", b"4")):
+            link.say(to, payload)
+            held.append(wire.held)
+            await asyncio.sleep(0.001)
         assert wire.left == []
-        await link.send("a", b"3")
-        await link.send("a", b"4")  # waits until there is room
-        full_until = loop.time()
-        await asyncio.sleep(EVERY_S * 2)
-        return round(full_until, 6)
+        await asyncio.sleep(EVERY_S)
+        link.say("a", b"5")
+        await asyncio.sleep(EVERY_S)
+        return [*held, wire.held]
 
-    assert in_driven_time(story()) == EVERY_S
-    assert wire.left == [(b"1", 0.01), (b"2", 0.01), (b"3", 0.01), (b"4", 0.02)]
+    assert in_driven_time(story()) == [0, 0, 1, 1, 0]
+    assert wire.left == [(b"1", 0.01), (b"2", 0.01), (b"3", 0.01), (b"4", 0.01), (b"5", 0.02)]
+
+
+@pytest.mark.parametrize("bound", ["_MOST_HELD", "_MOST_HELD_BYTES"])
+def test_while_many_messages_wait_for_their_moment_nothing_more_is_read(
+    bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pacing, bound, 3)
+    wire, heard = Wire(), []
+
+    async def story() -> list[int]:
+        PacedLink(wire, Moments(EVERY_S)).listen(lambda _sender, it, _came: heard.append((it, wire.held)))
+        bringing = asyncio.create_task(wire.bring(0.001, 0.002, 0.003, 0.004))
+        held = []
+        for _ in range(4):
+            await asyncio.sleep(0.0011)
+            held.append(wire.held)
+        await bringing
+        return held
+
+    assert in_driven_time(story()) == [0, 0, 1, 1]
+    assert heard == [(b"1", 0), (b"2", 0), (b"3", 0), (b"4", 0)]
 
 
 def test_an_owner_answers_at_the_pace_of_its_file(tmp_path: Path) -> None:

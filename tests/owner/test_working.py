@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import sqlite3
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 from node_world import MAP, WIRE, FakeSilo, ask
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.live.working import Made, Working
+from fedgroup.live.working import Exchange, Received, Working
 from fedgroup.messages.asked import Ask, Check
 from fedgroup.messages.said import Checked, Noisy, Refused
 from fedgroup.owner.node import PROVIDER, OwnerNode
@@ -26,6 +26,7 @@ from fedgroup.questions.query import RangeQuery
 from fedgroup.storage.hosted_batch import Batch
 from fedgroup.storage.hosted_file import HostedFile
 from fedgroup.storage.hosted_ledger import HostedLedger
+from fedgroup.transport.inbox import Pulse
 from fixed_noise import fixed_noise
 from owner_keys import Keys, believed
 
@@ -77,18 +78,25 @@ def in_a_loop(story: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., 
     return test
 
 
+@dataclass
+class Owner:
+    """An owner at work, and what it is to say."""
+
+    node: OwnerNode
+    replies: list[Any] = field(default_factory=list)
+
+    def made(self, exchanges: Sequence[Exchange]) -> None:
+        self.replies += [WIRE.decode(reply) for one in exchanges for _, reply in one.replies]
+
+
 async def said(working: Working, *received: tuple[OwnerNode, list[Any]]) -> list[list[Any]]:
     """Return what owners say to messages that came at one moment, of each in the order in which it was made."""
-    made = {id(node): Made() for node, _ in received}
+    owners = {id(node): Owner(node) for node, _ in received}
     for node, messages in received:
-        working.begin(node, [(PROVIDER, each) for each in messages], made[id(node)], waited_s=0.0)
-    taken: dict[int, list[Any]] = {}
-    for at, each in made.items():
-        messages_of = sum(len(messages) for node, messages in received if id(node) == at)
-        taken[at] = []
-        while len(taken[at]) < messages_of:
-            taken[at] += [WIRE.decode(reply) for one in await each.take() for _, reply in one.replies]
-    return list(taken.values())
+        working.begin(owners[id(node)], Received([(PROVIDER, each) for each in messages], Pulse.now()))
+    while sum(len(owner.replies) for owner in owners.values()) < sum(len(messages) for _, messages in received):
+        await asyncio.sleep(0)
+    return [owner.replies for owner in owners.values()]
 
 
 def found_by(nodes: list[OwnerNode]) -> list[list[int]]:

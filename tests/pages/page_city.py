@@ -171,7 +171,7 @@ class Commands:
     async def back(self, name: str) -> None:
         """Let an owner that vanished come again."""
         owner = self._city.owners.pop(name)
-        await service_city.ended(owner.task)
+        owner.running.close()
         owner.ledger.close()
         self._city.add(name, 0, cap=1e4)
         self._city.owners[name].silo = owner.silo

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from answering import answering
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import SiloUnavailable
 from fedgroup.live.desk import Desk
-from fedgroup.live.flushing import Flushing
-from fedgroup.live.owner import run_owner
+from fedgroup.live.owner import RunningOwner
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.settings import LiveSettings
 from fedgroup.owner.node import OwnerNode
@@ -60,7 +60,7 @@ class Owner:
     ledger: OwnerLedger
     silo: FragileSilo
     link: Any
-    task: asyncio.Task[None]
+    running: RunningOwner
 
 
 @dataclass
@@ -92,8 +92,7 @@ class City:
             verify=believed, encode=encode,
         )  # fmt: skip
         link = self.hub.owner(name, keys.der)
-        task = asyncio.create_task(run_owner(node, link, decode=decode, flushing=Flushing(), in_thread=False))
-        self.owners[name] = Owner(node, ledger, silo, link, task)
+        self.owners[name] = Owner(node, ledger, silo, link, answering(node, link))
 
     def break_silos(self) -> None:
         for owner in self.owners.values():
@@ -114,7 +113,7 @@ class City:
         """End all owners without a word."""
         for owner in self.owners.values():
             owner.link.drop()
-            await ended(owner.task)
+            owner.running.close()
         while self.provider.desk.present:
             await asyncio.sleep(0.01)
 
@@ -151,6 +150,6 @@ async def open_city(
         for i in range(owners):
             city.add(f"owner-{i}", 3 if i % 2 else 7, cap=cap, comparisons=comparisons)
             stack.callback(city.owners[f"owner-{i}"].ledger.close)
-            stack.push_async_callback(ended, city.owners[f"owner-{i}"].task)
+            stack.callback(city.owners[f"owner-{i}"].running.close)
         assert await desk.until_present(owners, PATIENCE_S)
         yield city

@@ -11,15 +11,14 @@ from typing import Any
 
 import httpx
 import pytest
-from service_city import MAP, City, FragileSilo, Owner, ended, open_city
+from service_city import MAP, City, FragileSilo, Owner, open_city
 
+from answering import answering
 from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput
 from fedgroup.live.config import StandingTable
 from fedgroup.live.desk import Desk
-from fedgroup.live.flushing import Flushing
-from fedgroup.live.owner import run_owner
 from fedgroup.live.provider import LiveProvider
 from fedgroup.maps.published import PublishedMap
 from fedgroup.maps.window_sums import WindowMaps
@@ -33,7 +32,6 @@ from fedgroup.service.problems import Problem
 from fedgroup.service.standing import StandingMap, StandingMaps
 from fedgroup.storage.provider_state import ProviderState
 from fedgroup.storage.standing_book import StandingBook
-from fedgroup.transport.codec import decode
 
 HOUR = 3_600_000_000
 START = 1_772_409_600
@@ -324,13 +322,11 @@ def test_an_owner_that_was_asked_alone_and_left_pays_once_though_the_provider_di
                     give_records(city.owners["late"], 1, complete_after=300.0, now=now)
                     city.owners["late"].ledger.set_window_budget(WindowBudget(HOUR, Epsilon.of(3 * MUCH)))
                     held.callback(city.owners["late"].ledger.close)
-                    held.push_async_callback(lambda: ended(city.owners["late"].task))
+                    held.callback(lambda: city.owners["late"].running.close())
                 else:
                     late = city.owners["late"]
                     late.link = city.hub.owner("late", desk.known["late"])
-                    late.task = asyncio.create_task(
-                        run_owner(late.node, late.link, decode=decode, flushing=Flushing(), in_thread=False)
-                    )
+                    late.running = answering(late.node, late.link)
                 assert await desk.until_present(OWNERS + 1, 60)
 
             async def run_once(*, dies: bool) -> None:
@@ -354,7 +350,7 @@ def test_an_owner_that_was_asked_alone_and_left_pays_once_though_the_provider_di
             late = city.owners["late"]
             assert late.ledger.spent() == Epsilon.of(MUCH)
             late.link.drop()
-            await ended(late.task)
+            late.running.close()
             while "late" in desk.present:
                 await asyncio.sleep(0.01)
             await run_once(dies=False)
@@ -376,7 +372,7 @@ def test_an_owner_that_paid_and_left_is_in_the_map_and_its_charge_is_kept(tmp_pa
             async def sleep(_: float) -> None:
                 silent.prepare = usual
                 paying.link.drop()
-                await ended(paying.task)
+                paying.running.close()
 
             maps = restarted(city, table(), lambda: START + 2 * 3_600, sleep=sleep)
             assert await maps.step(maps.maps[0]) == 0, maps.waits_for(maps.maps[0])
@@ -394,7 +390,7 @@ def test_a_window_that_may_have_been_paid_for_before_is_not_given_back(tmp_path:
             paying, *others = city.owners.values()
             for owner in others:
                 owner.link.drop()
-                await ended(owner.task)
+                owner.running.close()
             city.hush("owner-0")
             maps = restarted(city, table(), lambda: START + 2 * 3_600)
             (standing,) = maps.maps

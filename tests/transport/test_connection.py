@@ -208,7 +208,7 @@ def test_a_flood_waits_at_the_door_and_nothing_is_lost(count: int, length: int, 
             MqttProviderLink(topics=TOPICS, broker=address, backoff=SOON) as link,
         ):
             assert await link.until_up(PATIENCE_S)
-            while not link._line._inbox.full:
+            while not link._inbox.full:
                 await asyncio.sleep(0)
             for _ in range(TURNS):
                 await asyncio.sleep(0)

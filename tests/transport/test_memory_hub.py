@@ -49,16 +49,41 @@ def test_messages_reach_whom_they_are_for() -> None:
     async def journey() -> None:
         hub = MemoryHub()
         provider: ProviderLink = hub.provider()
-        ann: OwnerLink = hub.owner("ann")
-        bob: OwnerLink = hub.owner("bob")
+        ann, bob = hub.owner("ann"), hub.owner("bob")
         await provider.send_many([("ann", b"question"), ("gone", b"lost")])
-        await ann.send("bob", b"sealed")
-        await ann.send("gone", b"lost")
-        await bob.send(PROVIDER, b"answer")
+        ann.say("bob", b"sealed")
+        ann.say("gone", b"lost")
+        bob.say(PROVIDER, b"answer")
         assert await anext(ann.received()) == (PROVIDER, b"question")
         assert await anext(bob.received()) == ("ann", b"sealed")
         assert await presences(provider.received(), 2) == [("ann", True), ("bob", True)]
         assert await anext(provider.received()) == ("bob", b"answer")
+
+    asyncio.run(journey())
+
+
+def test_a_listener_hears_what_waits_and_what_comes_and_nothing_while_somebody_holds() -> None:
+    async def journey() -> None:
+        hub, heard = MemoryHub(), list[tuple[str, bytes]]()
+        provider, link = hub.provider(), hub.owner("ann")
+        ann: OwnerLink = link
+
+        async def now_heard() -> list[bytes]:
+            for _ in range(10):
+                await asyncio.sleep(0)
+            return [payload for _, payload in heard]
+
+        await provider.send("ann", b"1")
+        ann.listen(lambda sender, payload, _: heard.append((sender, payload)))
+        assert await now_heard() == [b"1"]
+        ann.hold()
+        ann.hold()
+        for payload in (b"2", b"3", b"4"):
+            await provider.send("ann", payload)
+        ann.go_on()
+        assert len(await now_heard()) <= 2, "what was read before may still come"
+        ann.go_on()
+        assert await now_heard() == [b"1", b"2", b"3", b"4"]
 
     asyncio.run(journey())
 
@@ -68,7 +93,7 @@ def test_what_is_sent_on_a_closed_link_is_lost() -> None:
         hub = MemoryHub()
         provider, ann = hub.provider(), hub.owner("ann")
         await ann.close()
-        await ann.send(PROVIDER, b"lost")
+        ann.say(PROVIDER, b"lost")
         await provider.close()
         assert [message async for message in ann.received()] == []
         assert len([message async for message in provider.received()]) == 2
@@ -95,7 +120,7 @@ def test_long_messages_and_foreign_names_are_refused() -> None:
         with pytest.raises(ProtocolViolation):
             await provider.send("ann", bytes(MOST_BYTES + 1))
         with pytest.raises(InvalidInput):
-            await ann.send("a/b", b"")
+            ann.say("a/b", b"")
         with pytest.raises(InvalidInput):
             hub.owner(PROVIDER)
 

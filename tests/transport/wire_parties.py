@@ -60,6 +60,11 @@ async def listening(link: Any) -> AsyncIterator[Ear]:
     """A link that is up for the time of the context, with an ear."""
     ear = Ear()
     async with link:
+        if isinstance(link, MqttOwnerLink):
+            link.listen(lambda sender, payload, _: ear.note(sender, payload))
+            assert await link.until_up(PATIENCE_S)
+            yield ear
+            return
         task = asyncio.create_task(ear.listen(link.received()))
         try:
             assert await link.until_up(PATIENCE_S)

@@ -30,8 +30,7 @@ from fedgroup.secure.channel import (
 )
 from fedgroup.secure.pair_keys import OwnerKey
 from fedgroup.transport.codec import decode, encode
-from fedgroup.transport.inbox import Pulse
-from fedgroup.transport.links import MOST_MESSAGE
+from fedgroup.transport.links import MOST_MESSAGE, OwnerLink
 from fedgroup.transport.topics import PROVIDER
 
 log = logging.getLogger("fedgroup.wire")
@@ -61,16 +60,22 @@ class Identified(Protocol):
     def certificate(self) -> Any: ...
 
 
+HearTogether = Callable[[str, Sequence[bytes], float], None]
+"""Takes who sent messages that came together, the messages, and the earliest moment at which they may have come."""
+
+
 class OwnerChannel:
-    """An owner's link: what it yields as the provider's was sealed by the provider of its federation.
+    """An owner's link: what it hands on as the provider's was sealed by the provider of its federation.
 
     Guarantee: nobody without the provider's key is heard as the provider, and only the provider reads what is sent
                to it. Hellos that lead to nothing leave the session in use alone.
     """
 
+    __slots__ = ("_agreed", "_hear", "_identity", "_link", "_most_records", "_offered", "_used", "_verify")
+
     def __init__(
         self,
-        link: Any,
+        link: OwnerLink,
         identity: Identified,
         *,
         agreed: bytes,
@@ -83,56 +88,58 @@ class OwnerChannel:
         """
         self._link = link
         self._identity = identity
-        own = identity.certificate
-        self._here = encode(Presence(own.name, True, own.der, agreed=agreed, most_records=most_records))
+        self._agreed = agreed
+        self._most_records = most_records
         self._verify = verify_provider
         self._used: tuple[Session, bytes] | None = None
         self._offered: dict[bytes, tuple[Session, bytes]] = {}
-        self._taken_at = Pulse.now()
-        self.at_hand = 0
-        """How many messages came with the one received last and are received next."""
-
-    @property
-    def waited_s(self) -> float:
-        """How long the message received last had waited, that it waited for those before it in its frame included."""
-        return float(self._link.waited_s) + Pulse.now() - self._taken_at
+        self._hear: HearTogether | None = None
 
     @property
     def provider_shown(self) -> dict[str, bytes]:
         """The certificate of the provider that was heard last, under its name; none before that."""
         return {} if self._used is None else {PROVIDER: self._used[1]}
 
-    async def send(self, to: str, payload: bytes) -> None:
-        """Send to the provider, sealed, or to another owner as it is; lost before the provider has said Hello."""
-        await self.send_many([(to, payload)])
+    def listen(self, hear: HearTogether) -> None:
+        """Call `hear` for the messages of every frame from now on; what does not open is dropped."""
+        self._hear = hear
+        self._link.listen(self._take)
 
-    async def send_many(self, messages: Sequence[tuple[str, bytes]]) -> None:
-        """Send each message as `send` does: those to other owners first, those to the provider together."""
+    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        """Send messages: to other owners each as it is, and first; to the provider sealed, short ones together.
+
+        Those to the provider are lost before it has said Hello.
+        """
         for to, payload in messages:
             if to != PROVIDER:
-                await self._link.send(to, payload)
+                self._link.say(to, payload)
         for pack in packed(payload for to, payload in messages if to == PROVIDER):
             sealed = self.sealed(pack)
             if sealed is not None:
-                await self._link.send(PROVIDER, sealed)
+                self._link.say(PROVIDER, sealed)
 
-    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
-        """Yield (sender, payload) until the link is closed; what does not open is dropped."""
-        async for sender, payload in self._link.received():
-            self._taken_at = Pulse.now()
-            if sender != PROVIDER:
-                yield sender, payload
-                continue
+    def hold(self) -> None:
+        """Read nothing more until `go_on` was called as often."""
+        self._link.hold()
+
+    def go_on(self) -> None:
+        """Read again, unless somebody else holds."""
+        self._link.go_on()
+
+    def _take(self, sender: str, payload: bytes, came_at: float) -> None:
+        if sender != PROVIDER:
+            opened = [payload]
+        else:
             try:
                 if payload.startswith(HELLO):
-                    await self._link.send(PROVIDER, self.greeting(payload))
-                    continue
+                    self._link.say(PROVIDER, self.greeting(payload))
+                    return
                 opened = unpacked(self.opened(payload))
             except FedgroupError:
                 log.warning("a message was refused", extra={"party": self._identity.certificate.name})
-                continue
-            for self.at_hand, each in zip(range(len(opened) - 1, -1, -1), opened, strict=True):
-                yield PROVIDER, each
+                return
+        if self._hear is not None:
+            self._hear(sender, opened, came_at)
 
     def sealed(self, payload: bytes) -> bytes | None:
         """Return a frame for the provider; None before it has said anything in a session."""
@@ -150,7 +157,8 @@ class OwnerChannel:
             bound=_bound(own.federation, der, own.der),
         )
         self._offered = dict(list(self._offered.items())[-_MOST_OFFERED + 1 :]) | {session.id: (session, der)}
-        return GREETING + fresh.public + session.seal(self._here)
+        here = Presence(own.name, True, own.der, agreed=self._agreed, most_records=self._most_records)
+        return GREETING + fresh.public + session.seal(encode(here))
 
     def opened(self, frame: bytes) -> bytes:
         """Return what the provider sealed, or raise `ProtocolViolation`."""

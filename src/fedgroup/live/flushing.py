@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from fedgroup.errors import LedgerUnavailable
+from fedgroup.live.guarding import guarded
 
 _THREADS = 8
 _MOST_AT_ONCE = 16
@@ -28,13 +29,17 @@ class Flushed(Protocol):
     def flush(self) -> None: ...
 
 
+Told = Callable[[Exception | None], None]
+"""Is told that something is on disk, or why not."""
+
+
 @dataclass(eq=False)
 class _Disk:
     """What is flushed as one, and who waits for that."""
 
     file: Flushed
     shared: bool
-    waiting: list[asyncio.Future[None]] = field(default_factory=list)
+    waiting: list[Told] = field(default_factory=list)
 
 
 class Flushing:
@@ -43,7 +48,8 @@ class Flushing:
     A ledger in a file of many has that file as its `disk`. Such a file is flushed by one thread at a time: who asks
     while that goes on is served by the next flush, together with all others.
 
-    Guarantee: `flushed` returns after a `flush` of the same ledger that began after it was called, or raises its error.
+    Guarantee: who asks is told after a `flush` of the same ledger that began after it asked, or of its error; never
+               twice, and never before.
     """
 
     def __init__(self) -> None:
@@ -53,18 +59,17 @@ class Flushing:
         self._busy = 0
         self._soon = False
 
-    async def flushed(self, ledger: Flushed) -> None:
-        """Return when everything that the ledger was told is on disk."""
+    def when_flushed(self, ledger: Flushed, told: Told) -> None:
+        """Call `told` when everything that the ledger holds now is on disk: at once if it is."""
         if not ledger.unflushed:
+            told(None)
             return
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
         disk: Flushed = getattr(ledger, "disk", ledger)
-        self._waiting.setdefault(id(disk), _Disk(disk, disk is not ledger)).waiting.append(done)
+        self._waiting.setdefault(id(disk), _Disk(disk, disk is not ledger)).waiting.append(told)
         if not self._soon:
             self._soon = True
+            loop = asyncio.get_running_loop()
             loop.call_soon(self._start, loop)
-        await done
 
     def close(self) -> None:
         """End the threads; nothing may wait any more."""
@@ -93,16 +98,11 @@ class Flushing:
 
     def _told(self, some: Sequence[_Disk], errors: Sequence[Exception | None], loop: asyncio.AbstractEventLoop) -> None:
         self._busy -= 1
-        for each, error in zip(some, errors, strict=True):
-            self._flying.discard(id(each.file))
-            for done in each.waiting:
-                if done.done():  # cancelled: its owner is stopping
-                    continue
-                if error is None:
-                    done.set_result(None)
-                else:
-                    done.set_exception(error)
+        self._flying -= {id(each.file) for each in some}
         self._start(loop)
+        for each, error in zip(some, errors, strict=True):
+            for told in each.waiting:
+                guarded(told, error)
 
 
 def _error_of(ledger: Flushed) -> Exception | None:

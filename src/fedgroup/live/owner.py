@@ -1,104 +1,189 @@
-"""A live owner's process: what comes over the wire goes to its node, what the node says goes back."""
+"""A live owner at work: what comes over the wire goes to its node, what the node says goes back.
+
+Owners of one process share what they wait for: the moments at which messages come and leave, the work on those that
+came together, and the disk. An owner has a task of its own only while its database is asked.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
-from functools import partial
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, get_args
 
-from fedgroup.errors import LedgerUnavailable, ProtocolViolation
+from fedgroup.errors import ProtocolViolation
 from fedgroup.live.flushing import Flushing
+from fedgroup.live.guarding import guarded
 from fedgroup.live.logs import note_exchange
-from fedgroup.live.working import Exchange, Made, Working
+from fedgroup.live.working import Exchange, Received, Working
 from fedgroup.messages.live import ToOwner
-from fedgroup.owner.node import Letters, OwnerNode
+from fedgroup.owner.node import OwnerNode
+from fedgroup.transport.inbox import Pulse
 
 log = logging.getLogger("fedgroup.owner")
 
+_MOST_MADE = 64
+"""How many messages are answered while the answers to others are on their way to the disk."""
+_KINDS = get_args(ToOwner)
 
-class OwnersLink(Protocol):
-    """The owner's end of the wire; `at_hand`, where it has that, tells how many messages came with the last one."""
-
-    @property
-    def waited_s(self) -> float: ...
-
-    async def send(self, to: str, payload: bytes) -> None: ...
-
-    def received(self) -> AsyncIterator[tuple[str, bytes]]: ...
+Decode = Callable[[bytes, tuple[type, ...]], Any]
 
 
-async def run_owner(
-    node: OwnerNode,
-    link: OwnersLink,
-    *,
-    decode: Callable[[bytes, tuple[type, ...]], Any],
-    flushing: Flushing,
-    working: Working | None = None,
-    in_thread: bool = True,
-) -> None:
-    """Answer until cancelled, one message after the other; a database's work is done in a thread.
+class OwnersWire(Protocol):
+    """The owner's end of the wire: it hands on messages that came together, and takes those that are said together."""
 
-    Messages that came together, also to other owners of the same `working`, are answered together, unless a database is
-    asked for each of them. While what was made waits for the disk, more is made, and goes to disk together. Replies
-    leave in their order.
+    def listen(self, hear: Callable[[str, Sequence[bytes], float], None]) -> None: ...
+
+    def say(self, messages: Sequence[tuple[str, bytes]]) -> None: ...
+
+    def hold(self) -> None: ...
+
+    def go_on(self) -> None: ...
+
+
+class RunningOwner:
+    """Answers from its birth on until it is closed, one message after the other.
+
+    Messages that came together, also to other owners of the same `working`, are answered together; a database is asked
+    in a thread, for each message by itself. While what was made waits for the disk, more is made, and goes to disk
+    together. Replies leave in their order. While much is under way, nothing is read.
 
     Guarantee: what a message brought about is on disk before anything is sent for it.
     """
-    made, working, kinds = Made(), working or Working(), get_args(ToOwner)
-    async with asyncio.TaskGroup() as tasks:
-        sending = tasks.create_task(_send_on(node, link, made, flushing))
-        at_hand: list[tuple[str, Any]] = []
-        async for sender, payload in link.received():
-            message = _read(node, payload, decode, kinds)
-            if message is not None and in_thread:
-                work = partial(node.prepare, sender, message, waited_s=link.waited_s)
-                await made.room()
-                made.add([Exchange(sender, message, await asyncio.to_thread(work))])
-            elif message is not None:
-                at_hand.append((sender, message))
-            if at_hand and not getattr(link, "at_hand", 0):
-                await made.room()
-                working.begin(node, at_hand, made, waited_s=link.waited_s)
-                at_hand = []
-        await made.all_taken()
-        sending.cancel()
 
+    __slots__ = (
+        "_asking", "_closed", "_decode", "_flushing", "_leaving", "_link", "_made", "_under_way", "_waiting",
+        "_working", "node",
+    )  # fmt: skip
 
-def _read(
-    node: OwnerNode, payload: bytes, decode: Callable[[bytes, tuple[type, ...]], Any], kinds: tuple[type, ...]
-) -> Any | None:
-    """Return a message; None for what is none."""
-    try:
-        message = decode(payload, kinds)
-    except ProtocolViolation:
-        log.warning("a message was refused", extra={"party": node.name})
-        return None
-    if not node.agrees(message):
-        log.warning("this owner's [federation] table differs from the provider's", extra={"party": node.name})
-    return message
+    def __init__(
+        self,
+        node: OwnerNode,
+        link: OwnersWire,
+        *,
+        decode: Decode,
+        flushing: Flushing,
+        working: Working | None = None,
+        in_thread: bool = True,
+    ) -> None:
+        self.node = node
+        self._link = link
+        self._decode = decode
+        self._flushing = flushing
+        self._working = working or Working()
+        self._asking = _AskingInThread(node, self.made) if in_thread else None
+        self._waiting: deque[Received] | None = None
+        self._under_way = 0
+        self._made: list[Exchange] = []
+        self._leaving: list[Exchange] = []
+        self._closed = False
+        link.listen(self._hear)
 
+    def close(self) -> None:
+        """Answer nothing more, and send nothing more: what is under way is lost, as when a process ends."""
+        self._closed = True
+        if self._asking is not None:
+            self._asking.close()
 
-async def _send_on(node: OwnerNode, link: OwnersLink, made: Made, flushing: Flushing) -> None:
-    """Send what was made once it is on disk, until cancelled; a ledger that fails makes refusals of it."""
-    while True:
-        exchanges = await made.take()
+    def made(self, exchanges: Sequence[Exchange]) -> None:
+        """Send replies once they are on disk, after those that were made before."""
+        if self._closed:
+            return
+        self._made += exchanges
+        self._flush()
+
+    def _hear(self, sender: str, payloads: Sequence[bytes], came_at: float) -> None:
+        messages = [(sender, message) for payload in payloads if (message := self._read(payload)) is not None]
+        if self._closed or not messages:
+            return
+        received = Received(messages, came_at)
+        if self._under_way < _MOST_MADE and not self._waiting:
+            self._begin(received)
+        elif self._waiting:
+            self._waiting.append(received)
+        else:
+            self._waiting = deque([received])
+            self._link.hold()
+
+    def _read(self, payload: bytes) -> Any | None:
+        """Return a message; None for what is none."""
         try:
-            await flushing.flushed(node.ledger)
-        except LedgerUnavailable as error:
-            exchanges = [replace(one, replies=node.refusal(one.sender, one.message, error)) for one in exchanges]
-        await _send_all(link, [letter for one in exchanges for letter in one.replies])
+            message = self._decode(payload, _KINDS)
+        except ProtocolViolation:
+            log.warning("a message was refused", extra={"party": self.node.name})
+            return None
+        if not self.node.agrees(message):
+            log.warning("this owner's [federation] table differs from the provider's", extra={"party": self.node.name})
+        return message
+
+    def _begin(self, received: Received) -> None:
+        self._under_way += len(received.messages)
+        if self._asking is not None:
+            self._asking.begin(received)
+        else:
+            self._working.begin(self, received)
+
+    def _flush(self) -> None:
+        """Let all that was made go to disk, unless what was made before is still on its way."""
+        if self._made and not self._leaving:
+            self._leaving, self._made = self._made, []
+            self._flushing.when_flushed(self.node.ledger, self._flushed)
+
+    def _flushed(self, error: Exception | None) -> None:
+        """Send what is on disk now; a ledger that failed makes refusals of it."""
+        exchanges, self._leaving = self._leaving, []
+        if self._closed:
+            return
+        if error is not None:
+            exchanges = [one._replace(replies=self.node.refusal(one.sender, one.message, error)) for one in exchanges]
+        guarded(self._link.say, [letter for one in exchanges for letter in one.replies])
         for one in exchanges:
-            note_exchange(log, node.name, one.message, one.replies)
+            note_exchange(log, self.node.name, one.message, one.replies)
+        self._under_way -= len(exchanges)
+        self._flush()
+        self._take_waiting()
+
+    def _take_waiting(self) -> None:
+        """Begin with what had to wait, as far as there is room."""
+        while self._waiting and self._under_way < _MOST_MADE:
+            received = self._waiting.popleft()
+            if not self._waiting:
+                self._waiting = None
+                self._link.go_on()
+            self._begin(received)
 
 
-async def _send_all(link: OwnersLink, letters: Letters) -> None:
-    """Send letters, together if the link can do that."""
-    together = getattr(link, "send_many", None)
-    if together is not None:
-        await together(letters)
-        return
-    for to, reply in letters:
-        await link.send(to, reply)
+class _AskingInThread:
+    """An owner's database, asked in a thread for one message after the other."""
+
+    def __init__(self, node: OwnerNode, made: Callable[[Sequence[Exchange]], None]) -> None:
+        self._node = node
+        self._made = made
+        self._waiting: deque[Received] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, received: Received) -> None:
+        """Ask for these messages after those before."""
+        self._waiting.append(received)
+        if self._task is None:
+            self._task = asyncio.create_task(self._ask())
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        self._waiting.clear()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _ask(self) -> None:
+        try:
+            while self._waiting:
+                messages, came_at = self._waiting.popleft()
+                for sender, message in messages:
+                    letters = await asyncio.to_thread(self._prepared, sender, message, came_at)
+                    self._made([Exchange(sender, message, letters)])
+        finally:
+            self._task = None
+
+    def _prepared(self, sender: str, message: Any, came_at: float) -> list[tuple[str, bytes]]:
+        return self._node.prepare(sender, message, waited_s=Pulse.now() - came_at)

@@ -14,29 +14,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable
-from typing import Protocol
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
-from fedgroup.transport.inbox import Pulse
+from fedgroup.live.guarding import guarded
+from fedgroup.transport.links import Hear, OwnerLink
 
 EVERY_MS = 10.0
 """Milliseconds between two moments, unless an owner's file says otherwise."""
 _MOST_HELD = 256
 _MOST_HELD_BYTES = 4 << 20
-"""How many letters, and bytes of them, wait for their moment before whoever sends more has to wait too."""
-_TURNS = 4
-"""So many turns of the event loop are left to those that send at a moment before anybody begins to work at it."""
-
-
-class Link(Protocol):
-    """One end of a wire."""
-
-    @property
-    def waited_s(self) -> float: ...
-
-    async def send(self, to: str, payload: bytes) -> None: ...
-
-    def received(self) -> AsyncIterator[tuple[str, bytes]]: ...
+"""How many messages, and bytes of them, wait for their moment, either way, before nothing more is read."""
 
 
 class Moments:
@@ -48,52 +36,34 @@ class Moments:
     def __init__(self, every_s: float) -> None:
         self.every_s = every_s
         self._leaving: list[Callable[[], None]] = []
-        self._beginning: list[asyncio.Future[None]] = []
+        self._beginning: list[Callable[[], None]] = []
         self._awaited = False
-        self.begun_at = -math.inf
-        """When work was last let begin, by the loop's time: what was to leave before it has left."""
 
-    async def come(self) -> None:
-        """Wait until work may begin at the next moment."""
-        begin: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def call_to_begin(self, begin: Callable[[], None]) -> None:
+        """Call something at the next moment, after everybody's letters have left."""
         self._beginning.append(begin)
         self._await()
-        await begin
 
-    def call_at_next(self, leave: Callable[[], None]) -> None:
+    def call_to_leave(self, leave: Callable[[], None]) -> None:
         """Call something at the next moment, before anybody begins to work at it."""
         self._leaving.append(leave)
         self._await()
-
-    def first_since(self, moment_s: float) -> float:
-        """Return the first moment that is not before this time of the loop."""
-        return self.every_s * math.ceil(moment_s / self.every_s)
 
     def _await(self) -> None:
         if not self._awaited:
             self._awaited = True
             loop = asyncio.get_running_loop()
-            loop.call_at(self.every_s * (math.floor(loop.time() / self.every_s) + 1), self._has_come, loop)
+            loop.call_at(self.every_s * (math.floor(loop.time() / self.every_s) + 1), self._has_come)
 
-    def _has_come(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _has_come(self) -> None:
         self._awaited = False
         leaving, self._leaving = self._leaving, []
         beginning, self._beginning = self._beginning, []
-        for leave in leaving:
-            leave()
-        self._let_begin(loop, beginning, _TURNS)
-
-    def _let_begin(self, loop: asyncio.AbstractEventLoop, beginning: list[asyncio.Future[None]], turns: int) -> None:
-        if turns:
-            loop.call_soon(self._let_begin, loop, beginning, turns - 1)
-            return
-        self.begun_at = loop.time()
-        for begin in beginning:
-            if not begin.done():  # cancelled: its owner is stopping
-                begin.set_result(None)
+        for call in (*leaving, *beginning):
+            guarded(call)
 
 
-def paced(link: Link, moments: Moments) -> Link:
+def paced(link: OwnerLink, moments: Moments) -> OwnerLink:
     """Return a link on which messages come and leave at these moments; without a period, the link as it is."""
     return PacedLink(link, moments) if moments.every_s else link
 
@@ -104,55 +74,81 @@ class PacedLink:
     Letters leave in their order. Those that wait when the event loop ends are lost, as those of a lost connection are.
     """
 
-    def __init__(self, link: Link, moments: Moments) -> None:
+    __slots__ = ("_came", "_hear", "_leaving", "_link", "_moments")
+
+    def __init__(self, link: OwnerLink, moments: Moments) -> None:
         self._link = link
         self._moments = moments
-        self._held: list[tuple[str, bytes]] = []
-        self._held_bytes = 0
-        self._room = asyncio.Event()
-        self._room.set()
-        self._sending: asyncio.Task[None] | None = None
-        self._kept_s = 0.0
+        self._hear: Hear | None = None
+        self._came = _Held[tuple[str, bytes, float]]()
+        self._leaving = _Held[tuple[str, bytes]]()
 
     @property
     def every_s(self) -> float:
         return self._moments.every_s
 
-    @property
-    def waited_s(self) -> float:
-        """How long the message received last had waited, that it waited for its moment included."""
-        return self._link.waited_s + self._kept_s
+    def listen(self, hear: Hear) -> None:
+        """Call `hear` for every message from now on, at the first moment after it came."""
+        self._hear = hear
+        self._link.listen(self._take)
 
-    async def send(self, to: str, payload: bytes) -> None:
-        """Let a letter leave at the next moment; who sends many waits until there is room for more."""
-        await self._room.wait()
-        if not self._held:
-            self._moments.call_at_next(self._leave)
-        self._held.append((to, payload))
-        self._held_bytes += len(payload)
-        if len(self._held) >= _MOST_HELD or self._held_bytes >= _MOST_HELD_BYTES:
-            self._room.clear()
+    def say(self, to: str, payload: bytes) -> None:
+        """Let a letter leave at the next moment; where many wait for it, nothing is read meanwhile."""
+        if self._leaving.add((to, payload), len(payload), self._link):
+            self._moments.call_to_leave(self._leave)
 
-    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
-        """Yield (sender, payload) until the link is closed, each at the first moment after it came, or later."""
-        loop = asyncio.get_running_loop()
-        async for sender, payload in self._link.received():
-            taken_at = Pulse.now()
-            # not by the clock alone: a moment that is over may not have been served, and letters wait for it
-            if self._moments.first_since(loop.time() - self._link.waited_s) > self._moments.begun_at:
-                await self._moments.come()
-            self._kept_s = Pulse.now() - taken_at
-            yield sender, payload
+    def hold(self) -> None:
+        """Read nothing more until `go_on` was called as often."""
+        self._link.hold()
+
+    def go_on(self) -> None:
+        """Read again, unless somebody else holds."""
+        self._link.go_on()
+
+    async def close(self) -> None:
+        """Leave."""
+        await self._link.close()
+
+    def _take(self, sender: str, payload: bytes, came_at: float) -> None:
+        if self._came.add((sender, payload, came_at), len(payload), self._link):
+            self._moments.call_to_begin(self._begin)
+
+    def _begin(self) -> None:
+        for message in self._came.taken(self._link):
+            if self._hear is not None:
+                guarded(self._hear, *message)
 
     def _leave(self) -> None:
-        """Send what is ready; while what left before is still on its way, at a later moment."""
-        if self._sending is not None and not self._sending.done():
-            self._moments.call_at_next(self._leave)
-            return
-        ready, self._held, self._held_bytes = self._held, [], 0
-        self._room.set()
-        self._sending = asyncio.create_task(self._send(ready))
+        for letter in self._leaving.taken(self._link):
+            guarded(self._link.say, *letter)
 
-    async def _send(self, letters: list[tuple[str, bytes]]) -> None:
-        for to, payload in letters:
-            await self._link.send(to, payload)
+
+Item = TypeVar("Item")
+
+
+class _Held(Generic[Item]):
+    """What waits for the next moment; while that is much, nothing is read."""
+
+    __slots__ = ("_bytes", "_full", "_items")
+
+    def __init__(self) -> None:
+        self._items: list[Item] = []
+        self._bytes = 0
+        self._full = False
+
+    def add(self, item: Item, size: int, link: OwnerLink) -> bool:
+        """Add something to the end; tell whether it is the first."""
+        self._items.append(item)
+        self._bytes += size
+        if not self._full and (len(self._items) >= _MOST_HELD or self._bytes >= _MOST_HELD_BYTES):
+            self._full = True
+            link.hold()
+        return len(self._items) == 1
+
+    def taken(self, link: OwnerLink) -> list[Item]:
+        """Return, and forget, all there is."""
+        items, self._items, self._bytes = self._items, [], 0
+        if self._full:
+            self._full = False
+            link.go_on()
+        return items

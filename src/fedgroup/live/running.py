@@ -24,7 +24,7 @@ from fedgroup.live.expiry import Ending, Expiries, endings_of, endings_of_others
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.hosting import hosting
 from fedgroup.live.ledgers import Marking, open_ledger, sole_owner
-from fedgroup.live.owner import run_owner
+from fedgroup.live.owner import RunningOwner
 from fedgroup.live.pacing import Moments, paced
 from fedgroup.live.provider import LiveProvider
 from fedgroup.live.public_log import PublicLog
@@ -120,7 +120,7 @@ class Shared:
         return list(self._known.values())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Owner:
     """An owner that is about to run."""
 
@@ -214,24 +214,27 @@ async def running_owners(
         names = [identity.name for identity in identities]
         hosted, ledgers = await stack.enter_async_context(hosting(configs, names, new_ledger=new_ledger))
         running: list[_Owner] = []
+        answering: list[RunningOwner] = []
         stack.callback(flushing.close)
         stack.callback(marking.update)
         for file in hosted.files:
             marking.add(file)
         stack.push_async_callback(_end, asyncio.create_task(marking.keep_up()))
+        stack.push_async_callback(_close_all, running, answering)
         for config, identity in zip(configs, identities, strict=True):
             ledger = ledgers.get(identity.name) or _own_ledger(config, identity, marking, new_ledger=new_ledger)
             owner = _owner(config, identity, ledger, port, shared=shared)
-            await stack.enter_async_context(owner.link)
-            answering = run_owner(
-                owner.node,
-                through(owner.channel),
-                decode=decode_once,
-                flushing=flushing,
-                working=working,
-                in_thread=owner.in_thread,
+            answering.append(
+                RunningOwner(
+                    owner.node,
+                    through(owner.channel),
+                    decode=decode_once,
+                    flushing=flushing,
+                    working=working,
+                    in_thread=owner.in_thread,
+                )
             )
-            stack.push_async_callback(_end, asyncio.create_task(answering))
+            owner.link.start()
             running.append(owner)
             await asyncio.sleep(0)  # those that are ready connect meanwhile
         for vouching, calls in shared.known:
@@ -398,6 +401,14 @@ def _spare_the_collector(stack: AsyncExitStack) -> None:
     gc.collect()
     gc.freeze()
     stack.callback(gc.unfreeze)
+
+
+async def _close_all(running: Sequence[_Owner], answering: Sequence[RunningOwner]) -> None:
+    """Let nobody answer any more, and then take leave, one after the other."""
+    for each in answering:
+        each.close()
+    for owner in reversed(running):
+        await owner.link.close()
 
 
 async def _end(task: asyncio.Task[None]) -> None:

@@ -7,23 +7,27 @@ The ledgers of owners that one process hosts are often in one file; then that is
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
+from fedgroup.live.guarding import guarded
 from fedgroup.owner.node import Letters, OwnerNode
 from fedgroup.owner.together import Answering, Answers, answered_together
 from fedgroup.transport.inbox import Pulse
 
-_MOST_MADE = 64
-"""How many messages are answered while the answers to others are on their way to the disk."""
 _MOST_AT_ONCE = 128
 """So many messages, or those to one owner, are worked on before the event loop does anything else."""
 
 
-@dataclass(frozen=True)
-class Exchange:
+class Received(NamedTuple):
+    """Messages that came together, each with its sender, and the earliest moment at which they may have come."""
+
+    messages: list[tuple[str, Any]]
+    came_at: float
+
+
+class Exchange(NamedTuple):
     """A message, who sent it, and what is to be sent for it."""
 
     sender: str
@@ -31,77 +35,17 @@ class Exchange:
     replies: Letters
 
 
+class Worker(Protocol):
+    """An owner that received messages, and takes what was made of them."""
+
+    @property
+    def node(self) -> OwnerNode: ...
+
+    def made(self, exchanges: Sequence[Exchange]) -> None: ...
+
+
+_Begun = tuple[Worker, Received]
 _Replies = Answers[list[Letters]]
-
-
-class Made:
-    """What an owner made and has not sent; whoever makes more than so much waits."""
-
-    def __init__(self) -> None:
-        self._waiting: list[Exchange] = []
-        self._begun = 0
-        self._news = asyncio.Event()
-        self._room = asyncio.Event()
-        self._gone = asyncio.Event()
-        self._room.set()
-        self._gone.set()
-
-    async def room(self) -> None:
-        """Wait until there is room for more."""
-        await self._room.wait()
-
-    def expect(self) -> None:
-        """Take in that something is being made."""
-        self._begun += 1
-        self._gone.clear()
-
-    def add(self, exchanges: Sequence[Exchange], *, expected: bool = False) -> None:
-        """Add exchanges to the end; those that were `expected` are not expected any more."""
-        self._begun -= expected
-        self._waiting += exchanges
-        self._gone.clear()
-        self._news.set()
-        if len(self._waiting) >= _MOST_MADE:
-            self._room.clear()
-
-    async def take(self) -> list[Exchange]:
-        """Return, and forget, all there is, once there is something; what was taken before has left then."""
-        if not self._waiting and not self._begun:
-            self._gone.set()
-        await self._news.wait()
-        taken, self._waiting = self._waiting, []
-        self._news.clear()
-        self._room.set()
-        return taken
-
-    async def all_taken(self) -> None:
-        """Wait until everything has left."""
-        await self._gone.wait()
-
-
-@dataclass(frozen=True)
-class _Begun:
-    """Messages that an owner received together, how long they had waited at some time, and where replies go."""
-
-    node: OwnerNode
-    received: Sequence[tuple[str, Any]]
-    made: Made
-    waited_s: float
-    at_s: float
-
-    def answers(self, *, single: bool) -> _Replies:
-        """Return what leads to the replies; with a ledger of its own a `single` message shares nothing with others."""
-        waited_s = self.waited_s + Pulse.now() - self.at_s
-        by_itself = len(self.received) == 1 and not hasattr(self.node.ledger, "together")
-        if not (single and by_itself):
-            answers = self.node.answering(self.received, waited_s=waited_s)
-            if answers.alone or not by_itself:
-                return answers
-        return Answers([self._reply(waited_s)])
-
-    def _reply(self, waited_s: float) -> Answering[list[Letters]]:
-        yield from ()
-        return [self.node.prepare(*self.received[0], waited_s=waited_s)]
 
 
 class Working:
@@ -112,54 +56,74 @@ class Working:
     """
 
     def __init__(self) -> None:
-        self._begun: list[_Begun] = []
+        self._begun: deque[_Begun] = deque()
+        self._of_owner = Counter[int]()
         self._soon = False
 
-    def begin(self, node: OwnerNode, received: Sequence[tuple[str, Any]], made: Made, *, waited_s: float) -> None:
-        """Work soon on messages that an owner received together, and add what comes of it to `made`."""
-        made.expect()
-        self._begun.append(_Begun(node, received, made, waited_s, Pulse.now()))
+    def begin(self, owner: Worker, received: Received) -> None:
+        """Work soon on messages that an owner received together, and let it have what is made of them."""
+        self._begun.append((owner, received))
+        self._of_owner[id(owner)] += 1
+        self._work_soon()
+
+    def _work_soon(self) -> None:
         if not self._soon:
             self._soon = True
             asyncio.get_running_loop().call_soon(self._work)
 
     def _work(self) -> None:
-        some, self._begun = _next_of_each(self._begun, most=_MOST_AT_ONCE)
-        self._soon = bool(self._begun)
-        if self._soon:
-            asyncio.get_running_loop().call_soon(self._work)
-        found = iter(answered_together([(one, each.node.ledger) for each, answers in some for one in answers.several]))
-        for each, answers in some:
+        self._soon = False
+        some = self._next_of_each()
+        if self._begun:
+            self._work_soon()
+        found = iter(answered_together([(one, owner.node.ledger) for owner, _, its in some for one in its.several]))
+        for owner, received, answers in some:
             replies = [letters for _ in answers.several for letters in next(found)]
-            each.made.add(_exchanges(each.received, replies), expected=True)
+            exchanges = [Exchange(*one, each) for one, each in zip(received.messages, replies, strict=True)]
+            guarded(owner.made, exchanges)
+
+    def _next_of_each(self) -> list[tuple[Worker, Received, _Replies]]:
+        """Take what comes next for each owner off what was begun, up to so many messages or one owner's.
+
+        For one owner several that mind nothing of each other come next: a question that is asked again does.
+        """
+        taken: list[tuple[Worker, Received, _Replies]] = []
+        passed: list[_Begun] = []
+        rounds: dict[int, frozenset[bytes]] = {}
+        closed: set[int] = set()
+        messages = 0
+        while self._begun and messages < _MOST_AT_ONCE:
+            owner, received = self._begun.popleft()
+            name, earlier = id(owner), rounds.get(id(owner))
+            answers = None if name in closed else _answers(owner.node, received, single=self._of_owner[name] == 1)
+            if answers is None or (earlier and not (answers.alone and earlier.isdisjoint(answers.rounds))):
+                closed.add(name)
+                passed.append((owner, received))
+                continue
+            taken.append((owner, received, answers))
+            messages += len(received.messages)
+            rounds[name] = answers.rounds if earlier is None else earlier | answers.rounds
+            if not answers.alone:
+                closed.add(name)
+        for owner, _, _ in taken:
+            self._of_owner[id(owner)] -= 1
+            if not self._of_owner[id(owner)]:
+                del self._of_owner[id(owner)]
+        self._begun.extendleft(reversed(passed))
+        return taken
 
 
-def _next_of_each(begun: Sequence[_Begun], *, most: int) -> tuple[list[tuple[_Begun, _Replies]], list[_Begun]]:
-    """Return what comes next for each owner, up to so many messages or one owner's, and the rest.
-
-    For one owner several that mind nothing of each other come next: a question that is asked again does.
-    """
-    many = Counter(id(each.node) for each in begun)
-    taken: list[tuple[_Begun, _Replies]] = []
-    rest: list[_Begun] = []
-    rounds: dict[int, set[bytes]] = {}
-    closed: set[int] = set()
-    messages = 0
-    for each in begun:
-        name = id(each.node)
-        answers = None if messages >= most or name in closed else each.answers(single=many[name] == 1)
-        earlier = rounds.setdefault(name, set())
-        if answers is None or (earlier and not (answers.alone and earlier.isdisjoint(answers.rounds))):
-            closed.add(name)
-            rest.append(each)
-            continue
-        taken.append((each, answers))
-        messages += len(each.received)
-        earlier |= answers.rounds
-        if not answers.alone:
-            closed.add(name)
-    return taken, rest
+def _answers(node: OwnerNode, received: Received, *, single: bool) -> _Replies:
+    """Return what leads to the replies; with a ledger of its own a `single` message shares nothing with others."""
+    waited_s = Pulse.now() - received.came_at
+    by_itself = len(received.messages) == 1 and not hasattr(node.ledger, "together")
+    if not (single and by_itself):
+        answers = node.answering(received.messages, waited_s=waited_s)
+        if answers.alone or not by_itself:
+            return answers
+    return Answers([_reply(node, received, waited_s)])
 
 
-def _exchanges(received: Sequence[tuple[str, Any]], replies: Sequence[Letters]) -> list[Exchange]:
-    return [Exchange(*one, letters) for one, letters in zip(received, replies, strict=True)]
+def _reply(node: OwnerNode, received: Received, waited_s: float) -> Answering[list[Letters]]:
+    yield from ()
+    return [node.prepare(*received.messages[0], waited_s=waited_s)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.transport import packets
-from fedgroup.transport.tunnel import Tls, Tunnel
+from fedgroup.transport.tunnel import PIECE, Tls, Tunnel
 
 _PATIENCE_S = 30.0
 _FAREWELL_S = 2.0
@@ -27,7 +27,7 @@ class BrokerAddress:
     """Where the broker is and how to reach it; `tls` holds the client's certificate and whom it trusts.
 
     A host may have several addresses: those of the nodes of a cluster, of which any will do. `named` is the name that
-    the broker's certificate must have, if it is not the host's.
+    the broker's certificate must have, if it is not the host's. `piece` is how much is handed to TLS at once.
     """
 
     host: str
@@ -35,27 +35,55 @@ class BrokerAddress:
     tls: Tls
     keepalive_s: int = 10
     named: str | None = None
+    piece: int = PIECE
 
 
 class Connection(asyncio.BufferedProtocol):
     """A connection from its greeting to its end. Use `open`."""
 
+    __slots__ = (
+        "_beat",
+        "_buffer",
+        "_ended",
+        "_greeted",
+        "_greeting",
+        "_heard_at",
+        "_holding",
+        "_keepalive_s",
+        "_leaving",
+        "_loop",
+        "_on_message",
+        "_on_room",
+        "_room",
+        "_safe",
+        "_subscribed",
+        "_transport",
+        "_trouble",
+        "_tunnel",
+    )
+
     def __init__(
-        self, greeting: bytes, tunnel: Tunnel, *, keepalive_s: int, on_message: Callable[[str, bytes], None]
+        self,
+        greeting: bytes,
+        tunnel: Tunnel,
+        *,
+        keepalive_s: int,
+        on_message: Callable[[str, bytes], None],
+        on_room: Callable[[bool], None] = lambda _: None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._tunnel = tunnel
         self._greeting = greeting
         self._keepalive_s = keepalive_s
         self._on_message = on_message
+        self._on_room = on_room
         self._buffer = bytearray()
         self._trouble: str | None = None
         self._safe: asyncio.Future[None] = self._loop.create_future()
         self._greeted: asyncio.Future[bytes] = self._loop.create_future()
         self._subscribed: asyncio.Future[bytes] = self._loop.create_future()
         self._ended: asyncio.Future[str] = self._loop.create_future()
-        self._writable = asyncio.Event()
-        self._writable.set()
+        self._room: asyncio.Future[None] | None = None  # while there is none, what comes when there is
         self._transport: asyncio.Transport | None = None
         self._beat: asyncio.TimerHandle | None = None
         self._heard_at = self._loop.time()
@@ -70,18 +98,20 @@ class Connection(asyncio.BufferedProtocol):
         client: str,
         will: packets.Will | None,
         on_message: Callable[[str, bytes], None],
+        on_room: Callable[[bool], None] = lambda _: None,
         turn: int = 0,
     ) -> Connection:
         """Connect and be let in, or raise `OSError` (nobody there, not let in) or `TimeoutError`.
 
+        `on_room` is told when what is written does not go out as fast as it comes, and when it does again.
         Each `turn` begins with another address of the host, so that a node that answers and lets nobody in, as one
         without a majority does, is passed over the next time.
         """
         greeting = packets.connect(client, keepalive_s=broker.keepalive_s, will=will)
 
         def make() -> Connection:
-            tunnel = Tunnel(broker.tls, to=broker.named or broker.host)
-            return cls(greeting, tunnel, keepalive_s=broker.keepalive_s, on_message=on_message)
+            tunnel = Tunnel(broker.tls, to=broker.named or broker.host, piece=broker.piece)
+            return cls(greeting, tunnel, keepalive_s=broker.keepalive_s, on_message=on_message, on_room=on_room)
 
         async with asyncio.timeout(_PATIENCE_S):
             connection = await _reached(broker, make, turn)
@@ -111,7 +141,8 @@ class Connection(asyncio.BufferedProtocol):
 
     async def room(self) -> None:
         """Wait until what was written has gone out far enough to write more."""
-        await self._writable.wait()
+        if self._room is not None:
+            await asyncio.shield(self._room)
 
     def hold(self) -> None:
         """Read no more for now."""
@@ -234,6 +265,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._tunnel.open and not self._safe.done():
             self._safe.set_result(None)
             self._tunnel.seal(self._greeting)
+            self._greeting = b""
         self._push()
         try:
             self._understand(said)
@@ -250,15 +282,19 @@ class Connection(asyncio.BufferedProtocol):
             self._take(first, body)
 
     def pause_writing(self) -> None:
-        self._writable.clear()
+        self._room = self._loop.create_future()
+        self._on_room(False)
 
     def resume_writing(self) -> None:
-        self._writable.set()
+        if self._room is not None:
+            self._room.set_result(None)
+            self._room = None
+            self._on_room(True)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._beat is not None:
             self._beat.cancel()
-        self._writable.set()
+        self.resume_writing()
         why = self._trouble or ("the connection was closed" if exc is None else str(exc))
         if not self._safe.done():
             self._safe.set_exception(ConnectionResetError(why))

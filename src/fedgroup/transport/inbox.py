@@ -66,7 +66,7 @@ MOST_WAITING_BYTES = 64 << 20
 class Inbox:
     """A queue that says when it is full and when there is room again, and ends when it is closed.
 
-    `waited_s` is how long the message taken last may have waited, here and before it was read.
+    `came_at` is the earliest moment, by `Pulse.now`, at which the message taken last may have come.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Inbox:
         self._when_room = when_room
         self._waiting: deque[tuple[str, bytes, float]] = deque()
         self._pulse: Pulse | None = None
-        self.waited_s = 0.0
+        self.came_at = 0.0
         self._bytes = 0
         self._news = asyncio.Event()
         self._full = False
@@ -121,8 +121,7 @@ class Inbox:
             await self._news.wait()
 
     def _take(self) -> tuple[str, bytes]:
-        sender, payload, arrived = self._waiting.popleft()
-        self.waited_s = Pulse.now() - arrived
+        sender, payload, self.came_at = self._waiting.popleft()
         self._bytes -= len(payload)
         if self._full and len(self._waiting) <= self._most // 2 and self._bytes <= self._most_bytes // 2:
             self._full = False

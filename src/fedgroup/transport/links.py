@@ -1,8 +1,12 @@
-"""The two ends of a wire. A message is sent at most once: what nobody listens to is lost, and rounds have deadlines."""
+"""The two ends of a wire. A message is sent at most once: what nobody listens to is lost, and rounds have deadlines.
+
+An owner's end calls whoever listens for every message, and says what it is told at once: where one process hosts
+thousands of owners, a task for each of them, and a wait at each step of a message, cost more than the work itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Protocol
 
 MOST_BYTES = 1 << 20
@@ -12,18 +16,24 @@ MOST_MESSAGE = MOST_BYTES - 256
 """No message is longer: there is room for what seals it."""
 
 
+Hear = Callable[[str, bytes, float], None]
+"""Takes who sent a message, the message, and the earliest moment at which it may have come, by `inbox.Pulse.now`."""
+
+
 class OwnerLink(Protocol):
     """An owner's end. While it is up, the owner is present; when it is lost, the owner is gone."""
 
-    @property
-    def waited_s(self) -> float:
-        """How long the message received last had waited to be taken."""
+    def listen(self, hear: Hear) -> None:
+        """Call `hear` for every message from now on; a lost connection is made again without a word."""
 
-    async def send(self, to: str, payload: bytes) -> None:
+    def say(self, to: str, payload: bytes) -> None:
         """Send to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
 
-    def received(self) -> AsyncIterator[tuple[str, bytes]]:
-        """Yield (sender, payload) until the link is closed; a lost connection is made again without a word."""
+    def hold(self) -> None:
+        """Read nothing more until `go_on` was called as often: what was read before may still come."""
+
+    def go_on(self) -> None:
+        """Read again, unless somebody else holds."""
 
     async def close(self) -> None:
         """Say that the owner is gone, and leave."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.messages.said import Presence
 from fedgroup.transport.codec import encode
 from fedgroup.transport.inbox import Inbox
-from fedgroup.transport.links import MOST_BYTES
+from fedgroup.transport.links import MOST_BYTES, Hear
 from fedgroup.transport.topics import PROVIDER, require_owner
 
 
@@ -60,7 +61,7 @@ class MemoryHub:
 
 
 class MemoryOwnerLink:
-    """An owner's end in memory."""
+    """An owner's end in memory. Messages are heard by whoever listens, or taken one by one."""
 
     def __init__(self, hub: MemoryHub, owner: str, inbox: Inbox) -> None:
         self._hub = hub
@@ -68,19 +69,41 @@ class MemoryOwnerLink:
         self._inbox: Inbox | None = inbox
         self._taken_from = inbox
         self._messages = inbox.taken()
+        self._go_on = asyncio.Event()
+        self._go_on.set()
+        self._holding = 0
+        self._hearing: asyncio.Task[None] | None = None
 
-    @property
-    def waited_s(self) -> float:
-        return self._taken_from.waited_s
+    def listen(self, hear: Hear) -> None:
+        """Call `hear` for every message, those that wait included, until the link is closed."""
+        if self._hearing is not None:
+            self._hearing.cancel()
+        self._hearing = asyncio.create_task(self._hear(hear))
 
-    async def send(self, to: str, payload: bytes) -> None:
-        """Send to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
-        if self._inbox is not None:
-            self._hub.deliver(to if to == PROVIDER else require_owner(to), self._owner, payload)
+    async def _hear(self, hear: Hear) -> None:
+        async for sender, payload in self._messages:
+            hear(sender, payload, self._taken_from.came_at)
+            await self._go_on.wait()
 
     def received(self) -> AsyncIterator[tuple[str, bytes]]:
         """Yield (sender, payload) until the link is closed."""
         return self._messages
+
+    def say(self, to: str, payload: bytes) -> None:
+        """Send to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
+        if self._inbox is not None:
+            self._hub.deliver(to if to == PROVIDER else require_owner(to), self._owner, payload)
+
+    def hold(self) -> None:
+        """Let nothing more be heard until `go_on` was called as often."""
+        self._holding += 1
+        self._go_on.clear()
+
+    def go_on(self) -> None:
+        """Let messages be heard again, unless somebody else holds."""
+        self._holding -= 1
+        if not self._holding:
+            self._go_on.set()
 
     def drop(self) -> None:
         """Be lost without a word: the will tells that the owner is gone."""

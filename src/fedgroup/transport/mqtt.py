@@ -10,7 +10,7 @@ import logging
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
@@ -20,9 +20,9 @@ from fedgroup.transport.access import Access, access_of_owner, access_of_provide
 from fedgroup.transport.backoff import Backoff
 from fedgroup.transport.codec import encode
 from fedgroup.transport.connection import BrokerAddress, Connection
-from fedgroup.transport.inbox import Inbox
+from fedgroup.transport.inbox import Inbox, Pulse
 from fedgroup.transport.joining import Joining
-from fedgroup.transport.links import MOST_BYTES
+from fedgroup.transport.links import MOST_BYTES, Hear
 from fedgroup.transport.packets import Will
 from fedgroup.transport.topics import PROVIDER, Topics, require_owner
 
@@ -30,31 +30,53 @@ log = logging.getLogger("fedgroup.wire")
 
 _SETTLED_S = 5.0
 """A connection that lasted so long was a good one: the next try comes soon again."""
+_PROVIDERS_PIECE = 1 << 16
+"""What the provider hands to TLS at once: it has one connection, over which thousands speak."""
 
 
 @dataclass(frozen=True)
 class _Party:
-    """Who is at this end: its name, what it may read, what the broker says when it is lost, and whom it hears."""
+    """Who is at this end: its name, what it may read, where it says that it is here or gone, and its certificate."""
 
     name: str
     access: Access
-    speaker: Callable[[str], str | None]
-    here: tuple[str, bytes] | None = None
-    gone: Will | None = None
+    presence: str | None = None
+    certificate: bytes = b""
+    agreed: bytes = b""
+
+    def here(self) -> bytes:
+        """Return what it says of itself while it is here."""
+        return encode(Presence(self.name, here=True, certificate=self.certificate, agreed=self.agreed))
+
+    def will(self) -> Will | None:
+        """Return what the broker says when it is lost; nothing for who says nothing of itself."""
+        return None if self.presence is None else Will(self.presence, encode(Presence(self.name, here=False)))
 
 
 class _Line:
-    """One connection after the other, and what came over them."""
+    """One connection after the other: what comes over them is heard, and nothing is read while somebody holds."""
 
-    def __init__(self, broker: BrokerAddress, party: _Party, backoff: Backoff, joining: Joining | None = None) -> None:
+    def __init__(
+        self,
+        broker: BrokerAddress,
+        party: _Party,
+        *,
+        hear: Callable[[str, bytes], None],
+        on_room: Callable[[bool], None] = lambda _: None,
+        backoff: Backoff,
+        joining: Joining | None = None,
+    ) -> None:
         self._broker = broker
         self._party = party
+        self._hear = hear
+        self._on_room = on_room
         self._backoff = backoff
         self._joining = joining or Joining()
-        self._inbox = Inbox(when_full=self._hold, when_room=self._go_on)
-        self._connection: Connection | None = None
+        self._holding = 0
+        self.connection: Connection | None = None
         self.connections = 0
-        self._up = asyncio.Event()
+        self.up = False
+        self._awaited: asyncio.Event | None = None
         self._task: asyncio.Task[None] | None = None
         self._turn = zlib.crc32(party.name.encode())  # owners spread over the nodes of a cluster
 
@@ -63,37 +85,35 @@ class _Line:
             self._task = asyncio.create_task(self._keep_connected())
 
     async def until_up(self, seconds: float) -> bool:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._up.wait(), seconds)
-        return self._up.is_set()
+        if not self.up:
+            self._awaited = self._awaited or asyncio.Event()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._awaited.wait(), seconds)
+        return self.up
 
-    @property
-    def connected(self) -> bool:
-        return self._up.is_set()
+    def hold(self) -> None:
+        """Read nothing more, over this connection and the next ones, until `go_on` was called as often."""
+        self._holding += 1
+        if self._holding == 1 and self.connection is not None:
+            self.connection.hold()
 
-    async def publish(self, messages: Iterable[tuple[str, bytes]]) -> None:
-        if self._connection is not None:
-            await self._connection.publish_many(_short_enough(messages))
-
-    def received(self) -> AsyncIterator[tuple[str, bytes]]:
-        return self._inbox.taken()
-
-    @property
-    def waited_s(self) -> float:
-        return self._inbox.waited_s
+    def go_on(self) -> None:
+        self._holding -= 1
+        if not self._holding and self.connection is not None:
+            self.connection.go_on()
 
     async def close(self) -> None:
-        connection, self._connection = self._connection, None
+        connection, self.connection = self.connection, None
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
         if connection is not None:
-            if self._party.gone is not None:
-                connection.publish(self._party.gone.topic, self._party.gone.payload, retain=True)
+            gone = self._party.will()
+            if gone is not None:
+                connection.publish(gone.topic, gone.payload, retain=True)
             await connection.leave()
-        self._up.clear()
-        self._inbox.close()
+        self._note_up(False)
 
     async def _keep_connected(self) -> None:
         loop, attempt = asyncio.get_running_loop(), 0
@@ -106,8 +126,8 @@ class _Line:
                 trouble = await connection.end()
             except OSError as error:
                 trouble = str(error) or type(error).__name__
-            self._connection = None
-            self._up.clear()
+            self.connection = None
+            self._note_up(False)
             attempt = 0 if loop.time() - started > _SETTLED_S else attempt + 1
             wait_s = self._backoff.wait_s(self._party.name, attempt)
             where = f"{self._broker.host}:{self._broker.port}"
@@ -118,35 +138,32 @@ class _Line:
         """Connect and listen; only then say that this party is here."""
         self._turn += 1
         connection = await Connection.open(
-            self._broker, client=self._party.name, will=self._party.gone, on_message=self._hear, turn=self._turn
+            self._broker,
+            client=self._party.name,
+            will=self._party.will(),
+            on_message=self._hear,
+            on_room=self._on_room,
+            turn=self._turn,
         )
-        self._connection = connection  # what is retained may come, and be answered, before the broker's consent
+        self.connection = connection  # what is retained may come, and be answered, before the broker's consent
         self.connections += 1
         await connection.subscribe(self._party.access.reads)
-        if self._inbox.full:
+        if self._holding:
             connection.hold()
-        if self._party.here is not None:
-            topic, payload = self._party.here
-            connection.publish(topic, payload, retain=True)
-        self._up.set()
+        if self._party.presence is not None:
+            connection.publish(self._party.presence, self._party.here(), retain=True)
+        self._note_up(True)
         return connection
 
-    def _hear(self, topic: str, payload: bytes) -> None:
-        speaker = self._party.speaker(topic)
-        if speaker is not None:
-            self._inbox.put(speaker, payload)
-
-    def _hold(self) -> None:
-        if self._connection is not None:
-            self._connection.hold()
-
-    def _go_on(self) -> None:
-        if self._connection is not None:
-            self._connection.go_on()
+    def _note_up(self, up: bool) -> None:
+        self.up = up
+        if self._awaited is not None and up:
+            self._awaited.set()
+            self._awaited = None
 
 
 class _MqttLink:
-    """What both ends have in common: they start, are waited for, are listened to, and are closed."""
+    """What both ends have in common: they start, are waited for, and are closed."""
 
     def __init__(self, line: _Line) -> None:
         self._line = line
@@ -162,16 +179,12 @@ class _MqttLink:
     @property
     def connected(self) -> bool:
         """Whether there is a connection to the broker now."""
-        return self._line.connected
+        return self._line.up
 
     @property
     def connections(self) -> int:
         """How many connections there were, this one included: who was heard over an earlier one may be gone."""
         return self._line.connections
-
-    def received(self) -> AsyncIterator[tuple[str, bytes]]:
-        """Yield (sender, payload) until the link is closed."""
-        return self._line.received()
 
     async def close(self) -> None:
         """Leave for good."""
@@ -188,7 +201,10 @@ class _MqttLink:
 
 
 class MqttOwnerLink(_MqttLink):
-    """An owner's end over MQTT; `certificate` (DER) and what was `agreed` are shown with its presence."""
+    """An owner's end over MQTT; `certificate` (DER) and what was `agreed` are shown with its presence.
+
+    While what it says does not go out as fast as it comes, it reads nothing.
+    """
 
     def __init__(
         self,
@@ -204,26 +220,44 @@ class MqttOwnerLink(_MqttLink):
         """Owners of one process share `joining`: they connect in turn."""
         self._owner = require_owner(owner)
         self._topics = topics
-        here = Presence(owner, here=True, certificate=certificate, agreed=agreed)
-        party = _Party(
-            name=owner,
-            access=access_of_owner(topics, owner),
-            speaker=lambda topic: topics.heard_by_owner(topic, owner),
-            here=(topics.presence(owner), encode(here)),
-            gone=Will(topics.presence(owner), encode(Presence(owner, here=False))),
-        )
-        super().__init__(_Line(broker, party, backoff, joining))
+        self._pulse: Pulse | None = None
+        self._listener: Hear | None = None
+        party = _Party(owner, access_of_owner(topics, owner), topics.presence(owner), certificate, agreed)
+        line = _Line(broker, party, hear=self._hear, on_room=self._note_room, backoff=backoff, joining=joining)
+        super().__init__(line)
 
-    @property
-    def waited_s(self) -> float:
-        """How long the message received last had waited to be taken."""
-        return self._line.waited_s
+    def listen(self, hear: Hear) -> None:
+        """Call `hear` for every message from now on; what comes while nobody listens is lost."""
+        self._listener = hear
 
-    async def send(self, to: str, payload: bytes) -> None:
+    def say(self, to: str, payload: bytes) -> None:
         """Send to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
-        own = self._topics.say(self._owner)
-        topic = own if to == PROVIDER else self._topics.letter(require_owner(to), self._owner)
-        await self._line.publish([(topic, payload)])
+        _require_short(payload)
+        if self._line.connection is not None:
+            own = self._topics.say(self._owner)
+            topic = own if to == PROVIDER else self._topics.letter(require_owner(to), self._owner)
+            self._line.connection.publish(topic, payload)
+
+    def hold(self) -> None:
+        """Read nothing more until `go_on` was called as often."""
+        self._line.hold()
+
+    def go_on(self) -> None:
+        """Read again, unless somebody else holds."""
+        self._line.go_on()
+
+    def _hear(self, topic: str, payload: bytes) -> None:
+        speaker = self._topics.heard_by_owner(topic, self._owner)
+        if speaker is not None and self._listener is not None:
+            if self._pulse is None:
+                self._pulse = Pulse.of(asyncio.get_running_loop())
+            self._listener(speaker, payload, self._pulse.earliest())
+
+    def _note_room(self, room: bool) -> None:
+        if room:
+            self._line.go_on()
+        else:
+            self._line.hold()
 
 
 class MqttProviderLink(_MqttLink):
@@ -237,8 +271,14 @@ class MqttProviderLink(_MqttLink):
         backoff: Backoff = Backoff(),  # noqa: B008 - frozen
     ) -> None:
         self._topics = topics
-        party = _Party(name=PROVIDER, access=access_of_provider(topics), speaker=topics.heard_by_provider)
-        super().__init__(_Line(broker, party, backoff))
+        party = _Party(PROVIDER, access_of_provider(topics))
+        line = _Line(replace(broker, piece=_PROVIDERS_PIECE), party, hear=self._hear, backoff=backoff)
+        self._inbox = Inbox(when_full=line.hold, when_room=line.go_on)
+        super().__init__(line)
+
+    def received(self) -> AsyncIterator[tuple[str, bytes]]:
+        """Yield (owner, payload) until the link is closed."""
+        return self._inbox.taken()
 
     async def send(self, owner: str, payload: bytes) -> None:
         """Send to one owner; lost if the link is down or the owner is not here."""
@@ -246,11 +286,25 @@ class MqttProviderLink(_MqttLink):
 
     async def send_many(self, messages: Iterable[tuple[str, bytes]]) -> None:
         """Send each owner its message, without a round trip for each."""
-        await self._line.publish((self._topics.ask(require_owner(owner)), payload) for owner, payload in messages)
+        if self._line.connection is not None:
+            await self._line.connection.publish_many(self._to_topics(messages))
+
+    async def close(self) -> None:
+        """Leave for good."""
+        await super().close()
+        self._inbox.close()
+
+    def _to_topics(self, messages: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+        for owner, payload in messages:
+            _require_short(payload)
+            yield self._topics.ask(require_owner(owner)), payload
+
+    def _hear(self, topic: str, payload: bytes) -> None:
+        owner = self._topics.heard_by_provider(topic)
+        if owner is not None:
+            self._inbox.put(owner, payload)
 
 
-def _short_enough(messages: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    for topic, payload in messages:
-        if len(payload) > MOST_BYTES:
-            raise ProtocolViolation(f"a message has at most {MOST_BYTES} bytes")
-        yield topic, payload
+def _require_short(payload: bytes) -> None:
+    if len(payload) > MOST_BYTES:
+        raise ProtocolViolation(f"a message has at most {MOST_BYTES} bytes")

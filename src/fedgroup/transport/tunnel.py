@@ -11,8 +11,8 @@ from typing import Protocol
 
 _RECORD = 1 << 14
 """The most that TLS seals at once."""
-_PIECE = 1 << 12
-"""What is handed to TLS at once: for ever, it keeps as much memory as it was once given."""
+PIECE = 1 << 12
+"""What is handed to TLS at once, unless said otherwise: for ever, it keeps as much memory as it was once given."""
 
 
 class Tls(Protocol):
@@ -35,10 +35,13 @@ class Tunnel:
     Guarantee: nothing is received before the handshake is over and the other side's certificate was verified.
     """
 
-    def __init__(self, tls: Tls, *, to: str | None = None) -> None:
+    __slots__ = ("_ended", "_incoming", "_open", "_outgoing", "_piece", "_tls")
+
+    def __init__(self, tls: Tls, *, to: str | None = None, piece: int = PIECE) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = tls.wrap_bio(self._incoming, self._outgoing, server_side=to is None, server_hostname=to)
+        self._piece = piece
         self._open = False
         self._ended = False
 
@@ -62,10 +65,11 @@ class Tunnel:
 
         There may be something to send afterwards, also after an error.
         """
-        if len(data) <= _PIECE:
+        piece = self._piece
+        if len(data) <= piece:
             return self._received(data)
         view = memoryview(data)
-        return b"".join(self._received(view[at : at + _PIECE]) for at in range(0, len(view), _PIECE))
+        return b"".join(self._received(view[at : at + piece]) for at in range(0, len(view), piece))
 
     def _received(self, data: bytes | memoryview) -> bytes:
         self._incoming.write(data)

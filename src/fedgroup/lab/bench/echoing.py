@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,35 +32,32 @@ class EchoingOwner:
             self._kept.execute("PRAGMA synchronous = FULL")
             self._kept.execute("CREATE TABLE IF NOT EXISTS kept (message BLOB)")
 
-    @property
-    def waited_s(self) -> float:
-        """How long the last message waited."""
-        waited: float = self._link.waited_s
-        return waited
+    def listen(self, hear: Callable[[str, Sequence[bytes], float], None]) -> None:
+        """Hand on what is for the owner."""
 
-    @property
-    def at_hand(self) -> int:
-        """How many messages came with the last one."""
-        found: int = self._link.at_hand
-        return found
+        def heard(sender: str, payloads: Sequence[bytes], came_at: float) -> None:
+            echoes = [each for each in payloads if each.startswith((_BARE, _KEPT))]
+            if not echoes:
+                hear(sender, payloads, came_at)
+                return
+            if self._kept is not None:
+                self._kept.executemany("INSERT INTO kept VALUES (?)", [(e,) for e in echoes if e.startswith(_KEPT)])
+            self._link.say([(PROVIDER, each) for each in echoes])
+            hear(sender, [each for each in payloads if each not in echoes], came_at)
 
-    async def send(self, to: str, payload: bytes) -> None:
+        self._link.listen(heard)
+
+    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
         """Send as the link does."""
-        await self._link.send(to, payload)
+        self._link.say(messages)
 
-    async def send_many(self, messages: Sequence[tuple[str, bytes]]) -> None:
-        """Send as the link does."""
-        await self._link.send_many(messages)
+    def hold(self) -> None:
+        """Read nothing more, as the link does."""
+        self._link.hold()
 
-    async def received(self) -> AsyncIterator[tuple[str, bytes]]:
-        """Yield what is for the owner."""
-        async for sender, payload in self._link.received():
-            if payload.startswith(_KEPT) and self._kept is not None:
-                self._kept.execute("INSERT INTO kept VALUES (?)", (payload,))
-            if payload.startswith((_BARE, _KEPT)):
-                await self._link.send(PROVIDER, payload)
-            else:
-                yield sender, payload
+    def go_on(self) -> None:
+        """Read again, as the link does."""
+        self._link.go_on()
 
 
 class EchoingProvider:
