@@ -82,6 +82,23 @@ def test_nobody_begins_to_work_before_what_was_to_leave_at_that_moment_has_left(
     assert wire.left == [(b"earlier", round(EVERY_S + 10e-6, 6))]
 
 
+def test_nobody_begins_to_work_before_the_letters_of_others_have_left() -> None:
+    wire, neighbours, pace = Wire(), Wire(), Moments(EVERY_S)
+    link, neighbour = PacedLink(wire, pace), PacedLink(neighbours, pace)
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, DrivenLoop)
+        neighbour.listen(lambda *_: loop.stand_still(EVERY_S / 2))  # counting
+        asked = asyncio.create_task(neighbours.bring(0.001))
+        await asyncio.sleep(0.002)
+        link.say("provider", b"earlier")
+        await asked
+
+    in_driven_time(story())
+    assert wire.left == [(b"earlier", EVERY_S)]
+
+
 def test_what_one_owner_does_at_a_moment_holds_up_no_other_that_fails_neither() -> None:
     wires, pace, heard = [Wire(), Wire()], Moments(EVERY_S), []
 
