@@ -153,18 +153,28 @@ def _places(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
 def _numbers(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
     if not (_is_numeric(column.type) or pt.is_null(column.type)):
         raise InvalidInput(f"column {name} has values that are not numbers")
-    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
+    return _array(_cast(column, pa.float64()))
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    return column if column.type == kind else column.cast(kind, safe=False)
+
+
+def _array(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+    """The numbers of a column; where none is missing pyarrow does not load pandas, which takes 80 MB, for them."""
+    return np.asarray(column.to_numpy() if column.null_count else np.from_dlpack(column.combine_chunks()))
 
 
 def _times(column: pa.ChunkedArray, name: str) -> npt.NDArray[Any]:
     """The times of a column, as numpy's datetimes, as seconds or as texts."""
     if _is_numeric(column.type) or pt.is_null(column.type):
         whole = pt.is_integer(column.type) and not column.null_count
-        return np.asarray(column.to_numpy()) if whole else _numbers(column, name)
+        return _array(column) if whole else _numbers(column, name)
     if pt.is_string(column.type) or pt.is_large_string(column.type):
         column = _parsed(column)
     if pt.is_timestamp(column.type) or pt.is_date(column.type):
-        return np.asarray(column.cast(pa.timestamp("us"), safe=False).to_numpy())
+        micros = _cast(column, pa.timestamp("us"))
+        return np.asarray(micros.to_numpy()) if micros.null_count else _array(micros.cast(pa.int64())).view("M8[us]")
     return np.array(column.to_pylist(), dtype=object)
 
 
