@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from wire_certificates import Federation
 
-from fedgroup.transport.tunnel import Tunnel
+from fedgroup.transport.tunnel import PIECE, Tunnel
 
 
 class Far:
@@ -102,6 +102,19 @@ def test_both_ends_can_be_tunnels(federation: Federation) -> None:
     assert server.receive(client.to_send()) == b"said" * 10_000
     server.seal(b"heard")
     assert client.receive(server.to_send()) == b"heard"
+
+
+def test_what_is_long_is_sealed_in_pieces_so_that_tls_keeps_no_place_for_more(federation: Federation) -> None:
+    client, server = ends(federation, to="localhost")
+    client.seal(bytes(10 * PIECE + 1))
+    sealed = client.to_send()
+    assert client.to_send() == b""
+    assert server.receive(sealed) == bytes(10 * PIECE + 1)
+    lengths = []
+    while sealed:
+        lengths.append(int.from_bytes(sealed[3:5], "big"))
+        sealed = sealed[5 + lengths[-1] :]
+    assert (len(lengths), max(lengths) - PIECE < 100) == (11, True)
 
 
 def test_a_client_says_nothing_to_a_server_of_another_name(federation: Federation) -> None:

@@ -148,15 +148,17 @@ class OwnerChannel:
     def greeting(self, hello: bytes) -> bytes:
         """Return what is said to who says Hello with the provider's certificate."""
         providers_fresh, der = hello[len(HELLO) : len(HELLO) + KEY_BYTES], hello[len(HELLO) + KEY_BYTES :]
-        own, fresh = self._identity.certificate, OwnerKey.fresh()
+        own, fresh, provider = self._identity.certificate, OwnerKey.fresh(), self._verified(der)
         session = owners_side(
             self._identity.owner_key,
             fresh,
-            provider=self._verified(der).exchange_key,
+            provider=provider.exchange_key,
             providers_fresh=providers_fresh,
             bound=_bound(own.federation, der, own.der),
         )
-        self._offered = dict(list(self._offered.items())[-_MOST_OFFERED + 1 :]) | {session.id: (session, der)}
+        self._offered = dict(list(self._offered.items())[-_MOST_OFFERED + 1 :]) | {
+            session.id: (session, provider.der)  # its verified copy, which owners of one process share
+        }
         here = Presence(own.name, True, own.der, agreed=self._agreed, most_records=self._most_records)
         return GREETING + fresh.public + session.seal(encode(here))
 

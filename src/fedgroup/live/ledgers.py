@@ -12,8 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -98,9 +98,8 @@ def open_ledger(config: OwnerConfig, *, holder: str, new_ledger: bool) -> Marked
     return marked
 
 
-@asynccontextmanager
-async def sole_owner(config: OwnerConfig, *, holder: str, new_ledger: bool) -> AsyncIterator[None]:
-    """Keep other processes from running the owner of this ledger, or of these keys, while the context lasts.
+async def keep_sole_owner(stack: AsyncExitStack, config: OwnerConfig, *, holder: str, new_ledger: bool) -> None:
+    """Keep other processes from running the owner of this ledger, or of these keys, until a stack is left.
 
     So two copies of a ledger are not both used with one folder of keys. One that is about to end is waited for, a
     while. Who only reads the ledger, or changes its cap, is not kept from it.
@@ -108,9 +107,8 @@ async def sole_owner(config: OwnerConfig, *, holder: str, new_ledger: bool) -> A
     if not config.ledger.shared:
         _require_unlost(config)
         _require_made(config, new_ledger=new_ledger)
-    async with AsyncExitStack() as stack:
-        await enter_patiently(stack, lambda: _sole_use(config, holder))
-        yield
+    for lock in _locks(config, holder):
+        await enter_patiently(stack, lock)
 
 
 def take_restored(config: OwnerConfig, *, new_ledger: bool) -> None:
@@ -124,7 +122,7 @@ def take_restored(config: OwnerConfig, *, new_ledger: bool) -> None:
         return
     holder = Identity.load(config.identity.folder).name
     _require_made(config, new_ledger=new_ledger)
-    with _sole_use(config, holder):
+    with _alone(config, holder):
         marked = _opened(config, holder, new_ledger=new_ledger)
         try:
             windows = config.ledger.in_windows
@@ -140,7 +138,7 @@ def take_another_log(config: OwnerConfig) -> None:
         return
     holder = Identity.load(config.identity.folder).name
     _require_made(config, new_ledger=False)
-    with _sole_use(config, holder):
+    with _alone(config, holder):
         marked = _opened(config, holder, new_ledger=False)
         try:
             marked.ledger.accept_another_log()
@@ -192,14 +190,20 @@ def _opened(config: OwnerConfig, holder: str, *, new_ledger: bool) -> MarkedLedg
 
 
 @contextmanager
-def _sole_use(config: OwnerConfig, holder: str) -> Iterator[None]:
-    """Hold the lock beside the ledger, unless it is a shared one, and the one beside its mark, where the keys are."""
-    with_keys = f"{holder}, with the keys in {config.identity.folder},"
+def _alone(config: OwnerConfig, holder: str) -> Iterator[None]:
+    """Hold all of an owner's locks."""
     with ExitStack() as stack:
-        if not config.ledger.shared:
-            stack.enter_context(sole_use(config.ledger.file, of=holder))
-        stack.enter_context(sole_use(own_mark(config), of=with_keys, remedy=_ONE_LEDGER))
+        for lock in _locks(config, holder):
+            stack.enter_context(lock())
         yield
+
+
+def _locks(config: OwnerConfig, holder: str) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Yield the lock beside the ledger, unless it is a shared one, and the one beside its mark, where the keys are."""
+    if not config.ledger.shared:
+        yield lambda: sole_use(config.ledger.file, of=holder)
+    with_keys = f"{holder}, with the keys in {config.identity.folder},"
+    yield lambda: sole_use(own_mark(config), of=with_keys, remedy=_ONE_LEDGER)
 
 
 def _require_made(config: OwnerConfig, *, new_ledger: bool) -> None:

@@ -23,7 +23,7 @@ from fedgroup.live.desk import Desk
 from fedgroup.live.expiry import Ending, Expiries, endings_of, endings_of_others
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.hosting import hosting
-from fedgroup.live.ledgers import Marking, open_ledger, sole_owner
+from fedgroup.live.ledgers import Marking, keep_sole_owner, open_ledger
 from fedgroup.live.owner import RunningOwner
 from fedgroup.live.pacing import Moments, paced
 from fedgroup.live.provider import LiveProvider
@@ -210,7 +210,7 @@ async def running_owners(
         for config, identity in zip(configs, identities, strict=True):
             shared.moments(config.pace.every_ms)  # another pace is refused before anything is opened
             _require_owner(config, identity, shared.believing(config.identity.authority)[0].trust)
-            await stack.enter_async_context(sole_owner(config, holder=identity.name, new_ledger=new_ledger))
+            await keep_sole_owner(stack, config, holder=identity.name, new_ledger=new_ledger)
         names = [identity.name for identity in identities]
         hosted, ledgers = await stack.enter_async_context(hosting(configs, names, new_ledger=new_ledger))
         running: list[_Owner] = []

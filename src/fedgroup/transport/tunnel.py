@@ -11,7 +11,7 @@ from typing import Protocol
 
 _RECORD = 1 << 14
 """The most that TLS seals at once."""
-PIECE = 1 << 12
+PIECE = 1 << 11
 """What is handed to TLS at once, unless said otherwise: for ever, it keeps as much memory as it was once given."""
 
 
@@ -35,13 +35,14 @@ class Tunnel:
     Guarantee: nothing is received before the handshake is over and the other side's certificate was verified.
     """
 
-    __slots__ = ("_ended", "_incoming", "_open", "_outgoing", "_piece", "_tls")
+    __slots__ = ("_ended", "_incoming", "_open", "_outgoing", "_piece", "_sealed", "_tls")
 
     def __init__(self, tls: Tls, *, to: str | None = None, piece: int = PIECE) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = tls.wrap_bio(self._incoming, self._outgoing, server_side=to is None, server_hostname=to)
         self._piece = piece
+        self._sealed: list[bytes] = []
         self._open = False
         self._ended = False
 
@@ -91,7 +92,9 @@ class Tunnel:
         """Say something."""
         view = memoryview(plain)
         while view:
-            view = view[self._tls.write(view) :]
+            view = view[self._tls.write(view[: self._piece]) :]
+            if view:
+                self._sealed.append(self._outgoing.read())
 
     def end(self) -> None:
         """Say that nothing follows."""
@@ -100,7 +103,11 @@ class Tunnel:
 
     def to_send(self) -> bytes:
         """Return what is to go over the wire now."""
-        return self._outgoing.read()
+        rest = self._outgoing.read()
+        if not self._sealed:
+            return rest
+        sealed, self._sealed = self._sealed, []
+        return b"".join((*sealed, rest))
 
     def _shaken(self) -> bool:
         try:
