@@ -234,8 +234,8 @@ async def running_owners(
                     in_thread=owner.in_thread,
                 )
             )
-            owner.link.start()
             running.append(owner)
+            owner.link.start()
             await asyncio.sleep(0)  # those that are ready connect meanwhile
         for vouching, calls in shared.known:
             stack.push_async_callback(_end, asyncio.create_task(vouching.keep_fresh([calls.context])))
@@ -404,11 +404,11 @@ def _spare_the_collector(stack: AsyncExitStack) -> None:
 
 
 async def _close_all(running: Sequence[_Owner], answering: Sequence[RunningOwner]) -> None:
-    """Let nobody answer any more, and then take leave, one after the other."""
-    for each in answering:
-        each.close()
-    for owner in reversed(running):
-        await owner.link.close()
+    """Let one owner after the other answer no more, and take leave."""
+    async with AsyncExitStack() as stack:
+        for owner, its in zip(running, answering, strict=True):
+            stack.push_async_callback(owner.link.close)
+            stack.callback(its.close)
 
 
 async def _end(task: asyncio.Task[None]) -> None:
