@@ -24,7 +24,7 @@ from scipy.stats import mannwhitneyu
 
 from fedgroup.epsilon import Epsilon
 from fedgroup.live.flushing import Flushing
-from fedgroup.live.owner import run_owner
+from fedgroup.live.owner import RunningOwner
 from fedgroup.live.pacing import Moments, paced
 from fedgroup.messages.asked import Ask, Describe
 from fedgroup.messages.said import Described, Noisy
@@ -82,9 +82,7 @@ async def times(nodes: dict[int, OwnerNode], make: Any, *, answers: int, every_s
     hub, flushing = MemoryHub(), Flushing()
     links: dict[int, Any] = {records: hub.owner(node.name) for records, node in nodes.items()}
     moments, how = Moments(every_s), {"decode": decode, "flushing": flushing, "in_thread": False}
-    tasks = [
-        asyncio.create_task(run_owner(node, paced(links[records], moments), **how)) for records, node in nodes.items()
-    ]
+    owners = [RunningOwner(node, paced(links[records], moments), **how) for records, node in nodes.items()]
     provider = hub.provider()
     heard = provider.received()
     for _ in nodes:
@@ -101,9 +99,8 @@ async def times(nodes: dict[int, OwnerNode], make: Any, *, answers: int, every_s
         _, reply = await anext(heard)
         found[records].append(time.perf_counter() - begun)
         decode(reply, (Noisy, Described))
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    for each in owners:
+        each.close()
     flushing.close()
     return found
 

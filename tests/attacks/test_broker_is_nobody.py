@@ -31,22 +31,21 @@ class End:
         self._broker = broker
         self._name = name
         self.inbox = Inbox()
-        self._hear: Hear = lambda sender, payload, _: self.inbox.put(sender, payload)
+        self._hear: Hear = lambda sender, payloads, _: self.inbox.put(sender, *payloads)
 
     def listen(self, hear: Hear) -> None:
         self._hear = hear
 
     def take(self, sender: str, payload: bytes) -> None:
-        self._hear(sender, payload, 0.0)
+        self._hear(sender, [payload], 0.0)
 
-    def say(self, to: str, payload: bytes) -> None:
-        self._broker.carry(self._name, to, payload)
+    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        for to, payload in messages:
+            self._broker.carry(self._name, to, payload)
 
     def hold(self) -> None: ...
 
     def go_on(self) -> None: ...
-
-    async def close(self) -> None: ...
 
     async def send(self, to: str, payload: bytes) -> None:
         self._broker.carry(self._name, to, payload)

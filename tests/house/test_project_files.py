@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import re
 from pathlib import Path
 from typing import Any
@@ -40,3 +42,12 @@ def test_hooks_before_a_commit_fetch_nothing_and_are_commands_of_make_check() ->
     assert {hook["language"] for hook in local["hooks"]} == {"system"}
     entries = [hook["entry"].replace(".venv/bin", "$(BIN)") for hook in local["hooks"]]
     assert [entry for entry in entries if entry not in MAKEFILE] == []
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "scripts").glob("*.py")), ids=lambda script: script.stem)
+def test_what_a_script_takes_of_the_package_is_there(script: Path) -> None:
+    """Scripts are run by hand: one whose import fails would be noticed by nobody."""
+    for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fedgroup"):
+            module = importlib.import_module(str(node.module))
+            assert [name.name for name in node.names if not hasattr(module, name.name)] == []

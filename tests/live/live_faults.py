@@ -59,9 +59,9 @@ def owner_dies(at: str, once: Path) -> None:
         reached("kept")
         return kept
 
-    def saying(self: Any, to: str, payload: bytes) -> None:
+    def saying(self: Any, messages: Any) -> None:
         reached("sending")
-        say(self, to, payload)
+        say(self, messages)
         reached("sent")
 
     _put(OwnerNode, prepare=receiving)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from fedgroup.live.flushing import Flushing
 from fedgroup.live.owner import RunningOwner
 from fedgroup.owner.together import Answers
 from fedgroup.transport.inbox import Pulse
+from fedgroup.transport.links import Hear
 
 
 @dataclass
@@ -68,13 +69,13 @@ class Wire:
     ledger: Ledger
     sent: list[list[tuple[bytes, bool]]] = field(default_factory=list)
     held: int = 0
-    hear: Callable[[str, list[bytes], float], None] | None = None
+    hear: Hear | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def listen(self, hear: Callable[[str, list[bytes], float], None]) -> None:
+    def listen(self, hear: Hear) -> None:
         self.hear = hear
 
-    def say(self, messages: list[tuple[str, bytes]]) -> None:
+    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
         self.sent.append([(payload, self.ledger.free.is_set()) for _, payload in messages])
         self.ledger.unflushed = True  # for those that come next
         self.news.set()

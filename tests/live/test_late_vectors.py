@@ -31,9 +31,9 @@ class Late:
         self._describing = type(message).__name__ == "Describe"
         return self._usual(sender, message, **named)
 
-    def _lost(self, to: str, payload: bytes) -> None:
+    def _lost(self, messages: Any) -> None:
         if not self._describing:
-            self._say(to, payload)
+            self._say(messages)
 
     def in_time(self) -> None:
         self._owner.node.prepare, self._owner.link.say = self._usual, self._say

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from fedgroup.live.trial import make_trial
 from fedgroup.privacy.budget import Charge
 from fedgroup.storage import marks
 from fedgroup.storage.marks import Mark, read_mark
+from fedgroup.transport.links import Hear
 
 TENTH = Epsilon.of(1).nano
 
@@ -163,7 +164,7 @@ class Link:
         self.answered = asyncio.Event()
         self._owner = owner
 
-    def listen(self, hear: Callable[[str, Sequence[bytes], float], None]) -> None:
+    def listen(self, hear: Hear) -> None:
         hear("provider", [b"ask"], 0.0)
 
     def say(self, messages: Sequence[tuple[str, bytes]]) -> None:

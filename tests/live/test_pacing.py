@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,8 +35,8 @@ class Wire:
     def listen(self, hear: Hear) -> None:
         self.hear = hear
 
-    def say(self, _: str, payload: bytes) -> None:
-        self.left.append((payload, now()))
+    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        self.left += [(payload, now()) for _, payload in messages]
 
     def hold(self) -> None:
         self.held += 1
@@ -43,14 +44,12 @@ class Wire:
     def go_on(self) -> None:
         self.held -= 1
 
-    async def close(self) -> None: ...
-
     async def bring(self, *moments: float) -> None:
         """Let a message come at each of these moments, and wait for what comes of the last."""
         assert self.hear is not None
         for moment in moments:
             await asyncio.sleep(moment - asyncio.get_running_loop().time())
-            self.hear("provider", b"%d" % round(moment * 1e3), Pulse.now())
+            self.hear("provider", [b"%d" % round(moment * 1e3)], Pulse.now())
         await asyncio.sleep(2 * EVERY_S)
 
 
@@ -60,7 +59,7 @@ def now() -> float:
 
 def test_messages_are_handed_on_at_the_next_moment_and_tell_since_when_they_waited() -> None:
     wire, heard = Wire(), []
-    PacedLink(wire, Moments(EVERY_S)).listen(lambda _, it, came_at: heard.append((it, now(), round(came_at, 6))))
+    PacedLink(wire, Moments(EVERY_S)).listen(lambda _, it, came_at: heard.append((*it, now(), round(came_at, 6))))
     in_driven_time(wire.bring(0.003, 0.004, 0.021))
     assert heard == [(b"3", 0.01, 0.003), (b"4", 0.01, 0.004), (b"21", 0.03, 0.021)]
 
@@ -72,7 +71,7 @@ def test_nobody_begins_to_work_before_what_was_to_leave_at_that_moment_has_left(
     async def story() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, DrivenLoop)
-        link.say("provider", b"earlier")
+        link.say([("provider", b"earlier")])
         link.listen(lambda *_: loop.stand_still(EVERY_S / 2))  # counting
         await asyncio.sleep(EVERY_S - 10e-6)
         loop.stand_still(20e-6)  # what came before the moment is read when that is over
@@ -92,7 +91,7 @@ def test_nobody_begins_to_work_before_the_letters_of_others_have_left() -> None:
         neighbour.listen(lambda *_: loop.stand_still(EVERY_S / 2))  # counting
         asked = asyncio.create_task(neighbours.bring(0.001))
         await asyncio.sleep(0.002)
-        link.say("provider", b"earlier")
+        link.say([("provider", b"earlier")])
         await asked
 
     in_driven_time(story())
@@ -108,7 +107,7 @@ def test_what_one_owner_does_at_a_moment_holds_up_no_other_that_fails_neither() 
     async def story() -> list[str]:
         told: list[str] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, about: told.append(str(about["exception"])))
-        for wire, hear in zip(wires, (fail, lambda _, it, __: heard.append(it)), strict=True):
+        for wire, hear in zip(wires, (fail, lambda _, it, __: heard.extend(it)), strict=True):
             PacedLink(wire, pace).listen(hear)
         await asyncio.gather(*(wire.bring(0.003, 0.004) for wire in wires))
         return told
@@ -143,12 +142,12 @@ def test_letters_leave_at_the_next_moment_in_their_order_and_while_many_wait_not
     async def story() -> list[int]:
         held = []
         for to, payload in (("a", b"1"), ("b", b"2"), ("a", b"3"), ("a", b"4")):
-            link.say(to, payload)
+            link.say([(to, payload)])
             held.append(wire.held)
             await asyncio.sleep(0.001)
         assert wire.left == []
         await asyncio.sleep(EVERY_S)
-        link.say("a", b"5")
+        link.say([("a", b"5")])
         await asyncio.sleep(EVERY_S)
         return [*held, wire.held]
 
@@ -164,7 +163,7 @@ def test_while_many_messages_wait_for_their_moment_nothing_more_is_read(
     wire, heard = Wire(), []
 
     async def story() -> list[int]:
-        PacedLink(wire, Moments(EVERY_S)).listen(lambda _sender, it, _came: heard.append((it, wire.held)))
+        PacedLink(wire, Moments(EVERY_S)).listen(lambda _sender, it, _came: heard.append((*it, wire.held)))
         bringing = asyncio.create_task(wire.bring(0.001, 0.002, 0.003, 0.004))
         held = []
         for _ in range(4):

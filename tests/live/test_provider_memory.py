@@ -37,7 +37,7 @@ async def answers(link: MemoryOwnerLink) -> None:
     """Be an owner that has nothing of its own: one in every bin of every question."""
     async for _, payload in link.received():
         asked = decode(payload, get_args(ToOwner))
-        link.say(PROVIDER, encode(Noisy(asked.round, ONES, [0])))
+        link.say([(PROVIDER, encode(Noisy(asked.round, ONES, [0])))])
 
 
 async def peak_of(owners: int, folder: Path) -> tuple[int, Any]:

@@ -138,9 +138,9 @@ def test_a_cluster_of_nats_carries_messages_between_its_nodes(federation: Federa
             await provider.finds("bob-0", here=True)
             await provider_link.send("ann-0", b"question")
             await ann.hears(PROVIDER, b"question")
-            ann_link.say("bob-0", b"sealed")
+            ann_link.say([("bob-0", b"sealed")])
             await bob.hears("ann-0", b"sealed")
-            bob_link.say(PROVIDER, b"answer")
+            bob_link.say([(PROVIDER, b"answer")])
             await provider.hears("bob-0", b"answer")
 
     asyncio.run(journey())

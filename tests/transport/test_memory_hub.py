@@ -51,9 +51,9 @@ def test_messages_reach_whom_they_are_for() -> None:
         provider: ProviderLink = hub.provider()
         ann, bob = hub.owner("ann"), hub.owner("bob")
         await provider.send_many([("ann", b"question"), ("gone", b"lost")])
-        ann.say("bob", b"sealed")
-        ann.say("gone", b"lost")
-        bob.say(PROVIDER, b"answer")
+        ann.say([("bob", b"sealed")])
+        ann.say([("gone", b"lost")])
+        bob.say([(PROVIDER, b"answer")])
         assert await anext(ann.received()) == (PROVIDER, b"question")
         assert await anext(bob.received()) == ("ann", b"sealed")
         assert await presences(provider.received(), 2) == [("ann", True), ("bob", True)]
@@ -74,7 +74,7 @@ def test_a_listener_hears_what_waits_and_what_comes_and_nothing_while_somebody_h
             return [payload for _, payload in heard]
 
         await provider.send("ann", b"1")
-        ann.listen(lambda sender, payload, _: heard.append((sender, payload)))
+        ann.listen(lambda sender, payloads, _: heard.extend((sender, each) for each in payloads))
         assert await now_heard() == [b"1"]
         ann.hold()
         ann.hold()
@@ -93,7 +93,7 @@ def test_what_is_sent_on_a_closed_link_is_lost() -> None:
         hub = MemoryHub()
         provider, ann = hub.provider(), hub.owner("ann")
         await ann.close()
-        ann.say(PROVIDER, b"lost")
+        ann.say([(PROVIDER, b"lost")])
         await provider.close()
         assert [message async for message in ann.received()] == []
         assert len([message async for message in provider.received()]) == 2
@@ -120,7 +120,7 @@ def test_long_messages_and_foreign_names_are_refused() -> None:
         with pytest.raises(ProtocolViolation):
             await provider.send("ann", bytes(MOST_BYTES + 1))
         with pytest.raises(InvalidInput):
-            ann.say("a/b", b"")
+            ann.say([("a/b", b"")])
         with pytest.raises(InvalidInput):
             hub.owner(PROVIDER)
 

@@ -38,11 +38,11 @@ def test_a_question_reaches_its_owner_only_and_an_answer_has_the_right_sender(br
             await ann.hears(PROVIDER, b"question")
             await bob.hears(PROVIDER, b"last")
             assert bob.heard == [(PROVIDER, b"last")]
-            ann_link.say(PROVIDER, b"answer")
+            ann_link.say([(PROVIDER, b"answer")])
             await provider.hears("ann-1", b"answer")
-            ann_link.say("bob-1", b"sealed")
+            ann_link.say([("bob-1", b"sealed")])
             await bob.hears("ann-1", b"sealed")
-            bob_link.say(PROVIDER, b"done")
+            bob_link.say([(PROVIDER, b"done")])
             await provider.hears("bob-1", b"done")
             assert ("ann-1", b"sealed") not in provider.heard
 
@@ -55,7 +55,7 @@ def test_many_questions_are_answered_at_once(broker: BrokerProcess) -> None:
 
         asked = [bytes([kind]) * 1_000 for kind in range(200)]
         async with listening(provider_link) as provider, owner_link:
-            owner_link.listen(lambda sender, payload, _: owner_link.say(sender, payload))
+            owner_link.listen(lambda sender, payloads, _: owner_link.say([(sender, each) for each in payloads]))
             assert await owner_link.until_up(PATIENCE_S)
             await provider_link.send_many(("ann-2", each) for each in asked)
             await provider.until(lambda: len(provider.heard) == len(asked), "all answers")
@@ -112,11 +112,11 @@ def test_a_message_that_is_too_long_is_not_sent(broker: BrokerProcess) -> None:
         provider_link, owner_link = provider_at(broker), owner_at(broker, "ann-6")
         async with listening(provider_link) as provider, listening(owner_link) as ann:
             with pytest.raises(ProtocolViolation):
-                owner_link.say(PROVIDER, bytes(MOST_BYTES + 1))
+                owner_link.say([(PROVIDER, bytes(MOST_BYTES + 1))])
             with pytest.raises(ProtocolViolation):
                 await provider_link.send("ann-6", bytes(MOST_BYTES + 1))
             longest = b"x" * MOST_BYTES
-            owner_link.say(PROVIDER, longest)
+            owner_link.say([(PROVIDER, longest)])
             await provider.until(lambda: ("ann-6", longest) in provider.heard, "the longest message")
             assert ann.heard == []
 
@@ -142,7 +142,7 @@ def test_links_come_back_after_their_broker_was_killed(mortal_broker: BrokerProc
         async with listening(provider_link) as provider, listening(owner_link) as ann:
             await provider.finds("ann-8", here=True)
             mortal_broker.kill()
-            owner_link.say(PROVIDER, b"lost")
+            owner_link.say([(PROVIDER, b"lost")])
             provider.here.clear()
             await asyncio.to_thread(mortal_broker.start)
             await provider.finds("ann-8", here=True)
@@ -150,7 +150,7 @@ def test_links_come_back_after_their_broker_was_killed(mortal_broker: BrokerProc
             assert await owner_link.until_up(PATIENCE_S)  # NATS remembers, on disk, who was here
             await provider_link.send("ann-8", b"again")
             await ann.hears(PROVIDER, b"again")
-            owner_link.say(PROVIDER, b"answer")
+            owner_link.say([(PROVIDER, b"answer")])
             await provider.hears("ann-8", b"answer")
             assert ("ann-8", b"lost") not in provider.heard
 

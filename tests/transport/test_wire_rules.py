@@ -43,9 +43,9 @@ def test_an_owner_cannot_listen_to_others(broker: BrokerProcess, foreign: str) -
             async with listening(ann_link) as ann:
                 await provider_link.send("ann-0", b"question")
                 await ann.hears(PROVIDER, b"question")
-                cid_link.say("ann-0", b"sealed")
+                cid_link.say([("ann-0", b"sealed")])
                 await ann.hears("cid-0", b"sealed")
-                ann_link.say(PROVIDER, b"answer")
+                ann_link.say([(PROVIDER, b"answer")])
                 await provider.hears("ann-0", b"answer")
             await provider.finds("ann-0", here=False)
             assert [topic for topic, _ in heard if not topic.startswith("$")] == []
@@ -66,9 +66,9 @@ def test_an_owner_cannot_speak_for_others(broker: BrokerProcess) -> None:
             async with raw_client(broker, "bob-1") as (bob, _):
                 bob.publish(TOPICS.presence("ann-1"), forged, retain=True)
             async with listening(bob_link):
-                bob_link.say("ann-1", b"genuine")
+                bob_link.say([("ann-1", b"genuine")])
                 await ann.hears("bob-1", b"genuine")
-                bob_link.say(PROVIDER, b"genuine")
+                bob_link.say([(PROVIDER, b"genuine")])
                 await provider.hears("bob-1", b"genuine")
             assert (ann.heard, provider.heard) == ([("bob-1", b"genuine")], [("bob-1", b"genuine")])
             assert provider.here["ann-1"].here
@@ -99,7 +99,7 @@ def test_the_provider_cannot_read_letters_nor_write_them(broker: BrokerProcess) 
             with suppress(ConnectionRefusedError):
                 await client.subscribe([TOPICS.letter("+", "+")])
             client.publish(TOPICS.letter("bob-3", "ann-3"), b"forged")
-            ann_link.say("bob-3", b"sealed")
+            ann_link.say([("bob-3", b"sealed")])
             await bob.hears("ann-3", b"sealed")
             assert heard == []
             assert bob.heard == [("ann-3", b"sealed")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -29,6 +29,10 @@ class Ear:
 
     async def listen(self, messages: AsyncIterator[tuple[str, bytes]]) -> None:
         async for sender, payload in messages:
+            self.note(sender, payload)
+
+    def hear(self, sender: str, payloads: Sequence[bytes], _: float) -> None:
+        for payload in payloads:
             self.note(sender, payload)
 
     def note(self, sender: str, payload: bytes) -> None:
@@ -61,7 +65,7 @@ async def listening(link: Any) -> AsyncIterator[Ear]:
     ear = Ear()
     async with link:
         if isinstance(link, MqttOwnerLink):
-            link.listen(lambda sender, payload, _: ear.note(sender, payload))
+            link.listen(ear.hear)
             assert await link.until_up(PATIENCE_S)
             yield ear
             return

@@ -30,7 +30,7 @@ from fedgroup.secure.channel import (
 )
 from fedgroup.secure.pair_keys import OwnerKey
 from fedgroup.transport.codec import decode, encode
-from fedgroup.transport.links import MOST_MESSAGE, OwnerLink
+from fedgroup.transport.links import MOST_MESSAGE, Hear, OwnerLink
 from fedgroup.transport.topics import PROVIDER
 
 log = logging.getLogger("fedgroup.wire")
@@ -58,10 +58,6 @@ class Identified(Protocol):
 
     @property
     def certificate(self) -> Any: ...
-
-
-HearTogether = Callable[[str, Sequence[bytes], float], None]
-"""Takes who sent messages that came together, the messages, and the earliest moment at which they may have come."""
 
 
 class OwnerChannel:
@@ -93,14 +89,14 @@ class OwnerChannel:
         self._verify = verify_provider
         self._used: tuple[Session, bytes] | None = None
         self._offered: dict[bytes, tuple[Session, bytes]] = {}
-        self._hear: HearTogether | None = None
+        self._hear: Hear | None = None
 
     @property
     def provider_shown(self) -> dict[str, bytes]:
         """The certificate of the provider that was heard last, under its name; none before that."""
         return {} if self._used is None else {PROVIDER: self._used[1]}
 
-    def listen(self, hear: HearTogether) -> None:
+    def listen(self, hear: Hear) -> None:
         """Call `hear` for the messages of every frame from now on; what does not open is dropped."""
         self._hear = hear
         self._link.listen(self._take)
@@ -110,13 +106,12 @@ class OwnerChannel:
 
         Those to the provider are lost before it has said Hello.
         """
-        for to, payload in messages:
-            if to != PROVIDER:
-                self._link.say(to, payload)
+        letters = [message for message in messages if message[0] != PROVIDER]
         for pack in packed(payload for to, payload in messages if to == PROVIDER):
             sealed = self.sealed(pack)
             if sealed is not None:
-                self._link.say(PROVIDER, sealed)
+                letters.append((PROVIDER, sealed))
+        self._link.say(letters)
 
     def hold(self) -> None:
         """Read nothing more until `go_on` was called as often."""
@@ -126,20 +121,22 @@ class OwnerChannel:
         """Read again, unless somebody else holds."""
         self._link.go_on()
 
-    def _take(self, sender: str, payload: bytes, came_at: float) -> None:
-        if sender != PROVIDER:
-            opened = [payload]
-        else:
-            try:
-                if payload.startswith(HELLO):
-                    self._link.say(PROVIDER, self.greeting(payload))
-                    return
-                opened = unpacked(self.opened(payload))
-            except FedgroupError:
-                log.warning("a message was refused", extra={"party": self._identity.certificate.name})
-                return
-        if self._hear is not None:
-            self._hear(sender, opened, came_at)
+    def _take(self, sender: str, payloads: Sequence[bytes], came_at: float) -> None:
+        for each in payloads:
+            opened = [each] if sender != PROVIDER else self._opened(each)
+            if opened and self._hear is not None:
+                self._hear(sender, opened, came_at)
+
+    def _opened(self, frame: bytes) -> list[bytes]:
+        """Return what the provider said in a frame, which may be nothing but Hello."""
+        try:
+            if frame.startswith(HELLO):
+                self._link.say([(PROVIDER, self.greeting(frame))])
+                return []
+            return unpacked(self.opened(frame))
+        except FedgroupError:
+            log.warning("a message was refused", extra={"party": self._identity.certificate.name})
+            return []
 
     def sealed(self, payload: bytes) -> bytes | None:
         """Return a frame for the provider; None before it has said anything in a session."""

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, get_args
+from typing import Any, get_args
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.live.flushing import Flushing
@@ -20,6 +20,7 @@ from fedgroup.live.working import Exchange, Received, Working
 from fedgroup.messages.live import ToOwner
 from fedgroup.owner.node import OwnerNode
 from fedgroup.transport.inbox import Pulse
+from fedgroup.transport.links import OwnerLink
 
 log = logging.getLogger("fedgroup.owner")
 
@@ -28,18 +29,6 @@ _MOST_MADE = 64
 _KINDS = get_args(ToOwner)
 
 Decode = Callable[[bytes, tuple[type, ...]], Any]
-
-
-class OwnersWire(Protocol):
-    """The owner's end of the wire: it hands on messages that came together, and takes those that are said together."""
-
-    def listen(self, hear: Callable[[str, Sequence[bytes], float], None]) -> None: ...
-
-    def say(self, messages: Sequence[tuple[str, bytes]]) -> None: ...
-
-    def hold(self) -> None: ...
-
-    def go_on(self) -> None: ...
 
 
 class RunningOwner:
@@ -60,7 +49,7 @@ class RunningOwner:
     def __init__(
         self,
         node: OwnerNode,
-        link: OwnersWire,
+        link: OwnerLink,
         *,
         decode: Decode,
         flushing: Flushing,

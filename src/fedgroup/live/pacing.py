@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from fedgroup.live.guarding import guarded
@@ -80,7 +80,7 @@ class PacedLink:
         self._link = link
         self._moments = moments
         self._hear: Hear | None = None
-        self._came = _Held[tuple[str, bytes, float]]()
+        self._came = _Held[tuple[str, Sequence[bytes], float]]()
         self._leaving = _Held[tuple[str, bytes]]()
 
     @property
@@ -88,14 +88,15 @@ class PacedLink:
         return self._moments.every_s
 
     def listen(self, hear: Hear) -> None:
-        """Call `hear` for every message from now on, at the first moment after it came."""
+        """Call `hear` for all that comes from now on, at the first moment after it came."""
         self._hear = hear
         self._link.listen(self._take)
 
-    def say(self, to: str, payload: bytes) -> None:
-        """Let a letter leave at the next moment; where many wait for it, nothing is read meanwhile."""
-        if self._leaving.add((to, payload), len(payload), self._link):
-            self._moments.call_to_leave(self._leave)
+    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        """Let letters leave at the next moment; where many wait for it, nothing is read meanwhile."""
+        for message in messages:
+            if self._leaving.add(message, len(message[1]), self._link):
+                self._moments.call_to_leave(self._leave)
 
     def hold(self) -> None:
         """Read nothing more until `go_on` was called as often."""
@@ -105,12 +106,8 @@ class PacedLink:
         """Read again, unless somebody else holds."""
         self._link.go_on()
 
-    async def close(self) -> None:
-        """Leave."""
-        await self._link.close()
-
-    def _take(self, sender: str, payload: bytes, came_at: float) -> None:
-        if self._came.add((sender, payload, came_at), len(payload), self._link):
+    def _take(self, sender: str, payloads: Sequence[bytes], came_at: float) -> None:
+        if self._came.add((sender, payloads, came_at), sum(map(len, payloads)), self._link):
             self._moments.call_to_begin(self._begin)
 
     def _begin(self) -> None:
@@ -120,7 +117,7 @@ class PacedLink:
 
     def _leave(self) -> None:
         for letter in self._leaving.taken(self._link):
-            guarded(self._link.say, *letter)
+            guarded(self._link.say, [letter])
 
 
 Item = TypeVar("Item")

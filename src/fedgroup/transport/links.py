@@ -6,7 +6,7 @@ thousands of owners, a task for each of them, and a wait at each step of a messa
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Protocol
 
 MOST_BYTES = 1 << 20
@@ -16,27 +16,24 @@ MOST_MESSAGE = MOST_BYTES - 256
 """No message is longer: there is room for what seals it."""
 
 
-Hear = Callable[[str, bytes, float], None]
-"""Takes who sent a message, the message, and the earliest moment at which it may have come, by `inbox.Pulse.now`."""
+Hear = Callable[[str, Sequence[bytes], float], None]
+"""Takes who sent messages that came together, the messages, and the earliest moment (`Pulse.now`) of their coming."""
 
 
 class OwnerLink(Protocol):
     """An owner's end. While it is up, the owner is present; when it is lost, the owner is gone."""
 
     def listen(self, hear: Hear) -> None:
-        """Call `hear` for every message from now on; a lost connection is made again without a word."""
+        """Call `hear` for all that comes from now on; a lost connection is made again without a word."""
 
-    def say(self, to: str, payload: bytes) -> None:
-        """Send to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
+    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        """Send each to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
 
     def hold(self) -> None:
         """Read nothing more until `go_on` was called as often: what was read before may still come."""
 
     def go_on(self) -> None:
         """Read again, unless somebody else holds."""
-
-    async def close(self) -> None:
-        """Say that the owner is gone, and leave."""
 
 
 class ProviderLink(Protocol):

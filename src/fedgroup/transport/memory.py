@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.messages.said import Presence
@@ -82,17 +82,18 @@ class MemoryOwnerLink:
 
     async def _hear(self, hear: Hear) -> None:
         async for sender, payload in self._messages:
-            hear(sender, payload, self._taken_from.came_at)
+            hear(sender, [payload], self._taken_from.came_at)
             await self._go_on.wait()
 
     def received(self) -> AsyncIterator[tuple[str, bytes]]:
         """Yield (sender, payload) until the link is closed."""
         return self._messages
 
-    def say(self, to: str, payload: bytes) -> None:
-        """Send to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
-        if self._inbox is not None:
-            self._hub.deliver(to if to == PROVIDER else require_owner(to), self._owner, payload)
+    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        """Send each to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
+        for to, payload in messages:
+            if self._inbox is not None:
+                self._hub.deliver(to if to == PROVIDER else require_owner(to), self._owner, payload)
 
     def hold(self) -> None:
         """Let nothing more be heard until `go_on` was called as often."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -230,13 +230,14 @@ class MqttOwnerLink(_MqttLink):
         """Call `hear` for every message from now on; what comes while nobody listens is lost."""
         self._listener = hear
 
-    def say(self, to: str, payload: bytes) -> None:
-        """Send to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
-        _require_short(payload)
-        if self._line.connection is not None:
-            own = self._topics.say(self._owner)
+    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        """Send each to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
+        own = self._topics.say(self._owner)
+        for to, payload in messages:
+            _require_short(payload)
             topic = own if to == PROVIDER else self._topics.letter(require_owner(to), self._owner)
-            self._line.connection.publish(topic, payload)
+            if self._line.connection is not None:
+                self._line.connection.publish(topic, payload)
 
     def hold(self) -> None:
         """Read nothing more until `go_on` was called as often."""
@@ -251,7 +252,7 @@ class MqttOwnerLink(_MqttLink):
         if speaker is not None and self._listener is not None:
             if self._pulse is None:
                 self._pulse = Pulse.of(asyncio.get_running_loop())
-            self._listener(speaker, payload, self._pulse.earliest())
+            self._listener(speaker, [payload], self._pulse.earliest())
 
     def _note_room(self, room: bool) -> None:
         if room:

@@ -10,10 +10,11 @@ import asyncio
 import itertools
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedgroup.transport.links import Hear
 from fedgroup.transport.topics import PROVIDER
 
 _PATIENCE_S = 60.0
@@ -32,7 +33,7 @@ class EchoingOwner:
             self._kept.execute("PRAGMA synchronous = FULL")
             self._kept.execute("CREATE TABLE IF NOT EXISTS kept (message BLOB)")
 
-    def listen(self, hear: Callable[[str, Sequence[bytes], float], None]) -> None:
+    def listen(self, hear: Hear) -> None:
         """Hand on what is for the owner."""
 
         def heard(sender: str, payloads: Sequence[bytes], came_at: float) -> None:
