@@ -178,6 +178,27 @@ async def test_an_owner_reads_no_more_while_much_is_under_way_and_answers_all_in
     flushing.close()
 
 
+@in_a_loop
+async def test_an_owner_without_a_thread_for_its_database_refuses_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    node, flushing = Node(Ledger()), Flushing()
+    node.ledger.free.set()
+    wire = Wire(node.ledger)
+    answering(node, wire, flushing, in_thread=True)
+
+    async def no_thread(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(asyncio, "to_thread", no_thread)
+        for _ in range(100):
+            wire.bring(b"question")
+        assert {word for some in await wire.said(100) for word, _ in some} == {b"RuntimeError"}
+    wire.bring(b"question")
+    assert (await wire.said(101))[-1] == [(b"answer", True)]
+    assert wire.held == 0
+    flushing.close()
+
+
 @pytest.mark.parametrize("in_thread", [False, True])
 @in_a_loop
 async def test_an_owner_that_is_closed_says_nothing_more(in_thread: bool) -> None:
@@ -186,6 +207,8 @@ async def test_an_owner_that_is_closed_says_nothing_more(in_thread: bool) -> Non
     owner = answering(node, wire, flushing, in_thread=in_thread)
     wire.bring(b"question")
     assert await asyncio.to_thread(node.ledger.reached.wait, PATIENCE_S)
+    if in_thread:  # what waits for the thread is not asked any more
+        wire.bring(b"question", b"question")
     owner.close()
     wire.bring(b"question")
     node.ledger.free.set()
@@ -265,6 +288,33 @@ async def test_owners_hear_of_it_when_no_thread_can_be_started(monkeypatch: pyte
             await asyncio.wait_for(flushed(flushing, ledger), PATIENCE_S)
     await asyncio.wait_for(flushed(flushing, ledger), PATIENCE_S)
     assert not ledger.unflushed
+    flushing.close()
+
+
+@in_a_loop
+async def test_what_no_thread_could_be_started_for_is_told_once_though_a_thread_comes_to_it_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A pool keeps what it was given even where it then fails to start a thread for it."""
+    flushing, slow, told = Flushing(), Ledger(), list[Exception | None]()
+    first = asyncio.ensure_future(flushed(flushing, slow))
+    assert await asyncio.to_thread(slow.reached.wait, PATIENCE_S)  # the one thread there is
+    late = Ledger()
+    late.free.set()
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", lambda _: (_ for _ in ()).throw(RuntimeError("can't start new thread")))
+        flushing.when_flushed(late, told.append)
+        async with asyncio.timeout(PATIENCE_S):
+            while not told:
+                await asyncio.sleep(0)
+    slow.free.set()
+    await first
+    last = Ledger()
+    last.free.set()
+    await flushed(flushing, last)  # by now the thread has been through its queue
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert ([type(error) for error in told], late.flushes) == ([LedgerUnavailable], 0)
     flushing.close()
 
 

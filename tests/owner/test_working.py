@@ -16,16 +16,19 @@ import pytest
 from node_world import MAP, WIRE, FakeSilo, ask
 
 from fedgroup.epsilon import Epsilon
+from fedgroup.live import working
 from fedgroup.live.working import Exchange, Received, Working
 from fedgroup.messages.asked import Ask, Check
 from fedgroup.messages.said import Checked, Noisy, Refused
 from fedgroup.owner.node import PROVIDER, OwnerNode
 from fedgroup.owner.policy import Policy
+from fedgroup.owner.together import answered_together
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
 from fedgroup.storage.hosted_batch import Batch
 from fedgroup.storage.hosted_file import HostedFile
 from fedgroup.storage.hosted_ledger import HostedLedger
+from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.transport.inbox import Pulse
 from fixed_noise import fixed_noise
 from owner_keys import Keys, believed
@@ -84,18 +87,20 @@ class Owner:
 
     node: OwnerNode
     replies: list[Any] = field(default_factory=list)
+    closed: bool = False
 
     def made(self, exchanges: Sequence[Exchange]) -> None:
         self.replies += [WIRE.decode(reply) for one in exchanges for _, reply in one.replies]
 
 
-async def said(working: Working, *received: tuple[OwnerNode, list[Any]]) -> list[list[Any]]:
+async def said(at_work: Working, *received: tuple[OwnerNode, list[Any]]) -> list[list[Any]]:
     """Return what owners say to messages that came at one moment, of each in the order in which it was made."""
     owners = {id(node): Owner(node) for node, _ in received}
     for node, messages in received:
-        working.begin(owners[id(node)], Received([(PROVIDER, each) for each in messages], Pulse.now()))
-    while sum(len(owner.replies) for owner in owners.values()) < sum(len(messages) for _, messages in received):
-        await asyncio.sleep(0)
+        at_work.begin(owners[id(node)], Received([(PROVIDER, each) for each in messages], Pulse.now()))
+    async with asyncio.timeout(60):
+        while sum(len(owner.replies) for owner in owners.values()) < sum(len(messages) for _, messages in received):
+            await asyncio.sleep(0)
     return [owner.replies for owner in owners.values()]
 
 
@@ -119,8 +124,7 @@ async def test_all_owners_are_charged_in_the_file_before_any_counts(file: Hosted
 async def test_what_one_owner_received_later_waits_for_what_it_received_before(nodes: list[OwnerNode]) -> None:
     ann, bob, _ = nodes
     first, again = asks(1), [*asks(1), Check(b"c" * 16, asks(1)[0].round)]
-    working = Working()
-    of_ann, of_bob = await said(working, (ann, first), (bob, first), (ann, again))
+    of_ann, of_bob = await said(Working(), (ann, first), (bob, first), (ann, again))
     assert of_ann[0] == of_ann[1]  # the same reply, said again
     assert [type(each) for each in of_ann] == [Noisy, Noisy, Checked]
     assert of_ann[2].same
@@ -165,6 +169,82 @@ async def test_an_owner_without_budget_or_database_holds_up_no_other(file: Hoste
         "budget", "silo", "answered", "answered", "answered"
     ]  # fmt: skip
     assert [node.ledger.spent() for node in (poor, away)] == [Epsilon(0)] * 2  # type: ignore[attr-defined]
+
+
+@in_a_loop
+async def test_what_waits_for_its_turn_is_not_overtaken_by_what_came_later(file: HostedFile) -> None:
+    ann, *others = (node_of(f"owner {number}", file) for number in range(150))
+    check = [Check(b"c" * 16, asks(1)[0].round)]
+    some = [(other, asks(1)) for other in others]
+    of_ann, *_ = await said(Working(), (ann, asks(1)), (ann, asks(1)), *some, (ann, check))
+    assert [type(each) for each in of_ann] == [Noisy, Noisy, Checked]
+
+
+@in_a_loop
+async def test_no_turn_is_longer_than_so_many_messages(file: HostedFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(working, "_MOST_AT_ONCE", 10)
+    together: list[int] = []
+
+    def noted(several: Sequence[Any]) -> list[Any]:
+        together.append(len(several))
+        return answered_together(several)
+
+    monkeypatch.setattr(working, "answered_together", noted)
+    await said(Working(), *((node_of(f"owner {number}", file), asks(1)) for number in range(25)))
+    assert together == [10, 10, 5]
+
+
+@in_a_loop
+async def test_an_owner_that_cannot_take_its_replies_keeps_nobody_elses(nodes: list[OwnerNode]) -> None:
+    class Broken(Owner):
+        def made(self, exchanges: Sequence[Exchange]) -> None:
+            raise ValueError("a bug")
+
+    told: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, about: told.append(str(about["exception"])))
+    at_work, broken, whole = Working(), Broken(nodes[0]), Owner(nodes[1])
+    for owner in (broken, whole):
+        at_work.begin(owner, Received([(PROVIDER, each) for each in asks(1)], Pulse.now()))
+    while not whole.replies:
+        await asyncio.sleep(0)
+    assert told == ["a bug"]
+
+
+@in_a_loop
+async def test_owners_that_are_closed_are_not_charged_for_what_waits(nodes: list[OwnerNode]) -> None:
+    at_work, gone, whole = Working(), Owner(nodes[0], closed=True), Owner(nodes[1])
+    for owner in (gone, whole):
+        at_work.begin(owner, Received([(PROVIDER, each) for each in asks(1)], Pulse.now()))
+    while not whole.replies:
+        await asyncio.sleep(0)
+    assert (gone.replies, nodes[0].ledger.spent()) == ([], Epsilon(0))  # type: ignore[attr-defined]
+
+
+@in_a_loop
+async def test_a_fault_of_nobody_leaves_nobody_waiting(nodes: list[OwnerNode], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Any) -> list[Any]:
+        raise RuntimeError("a bug")
+
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+    monkeypatch.setattr(working, "answered_together", fails)
+    replies = await said(Working(), *((node, asks(1)) for node in nodes))
+    assert [type(reply) for (reply,) in replies] == [Refused] * 3
+
+
+@in_a_loop
+async def test_frames_to_an_owner_with_a_ledger_of_its_own_share_its_transactions(tmp_path: Path) -> None:
+    ledger = OwnerLedger(tmp_path / "ann.db")
+    ledger.set_cap(Epsilon.of(10))
+    ann = OwnerNode(
+        Keys("ann"), FakeSilo(), public_map=MAP, protection=Protection(), ledger=ledger, noise=fixed_noise("ann"),
+        policy=Policy(), encode=WIRE.encode, verify=believed,
+    )  # fmt: skip
+    commits: list[str] = []
+    ledger._connection.set_trace_callback(commits.append)
+    (of_ann,) = await said(Working(), (ann, asks(1)), (ann, asks(2)), (ann, asks(3)))
+    assert [type(each) for each in of_ann] == [Noisy] * 3
+    assert commits.count("COMMIT") == 2
+    ledger.close()
 
 
 @pytest.mark.parametrize("replies_too", [False, True])

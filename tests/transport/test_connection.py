@@ -14,8 +14,10 @@ from wire_parties import SOON
 
 from fedgroup.transport import packets
 from fedgroup.transport.connection import BrokerAddress, Connection
-from fedgroup.transport.inbox import MOST_WAITING, MOST_WAITING_BYTES
-from fedgroup.transport.mqtt import MqttProviderLink
+from fedgroup.transport.inbox import MOST_WAITING, MOST_WAITING_BYTES, Pulse
+from fedgroup.transport.links import MOST_BYTES
+from fedgroup.transport.mqtt import MqttOwnerLink, MqttProviderLink
+from fedgroup.transport.topics import PROVIDER
 
 WELCOME, GRANTED = b"\x20\x02\x00\x00", b"\x90\x04\x00\x01\x00\x00"
 TURNS = 5_000
@@ -79,6 +81,113 @@ def test_a_silent_broker_is_given_up(federation: Federation) -> None:
         async with broker_that(silent, federation, keepalive_s=1) as address:
             connection = await opened(address)
             await asyncio.wait_for(connection.end(), PATIENCE_S)
+
+    asyncio.run(journey())
+
+
+@pytest.mark.parametrize("times", [0.1, 3])
+def test_what_comes_to_an_owner_waits_while_somebody_holds_within_bounds_and_nothing_is_lost(
+    federation: Federation, times: float
+) -> None:
+    count, length, sent = int(times * MOST_WAITING_BYTES / 500_000), 500_000, asyncio.Event()
+
+    async def talkative(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(WELCOME + GRANTED)
+        for number in range(count):
+            writer.write(packets.publish(TOPICS.ask("ann-0"), number.to_bytes(4, "big") + bytes(length)))
+            await writer.drain()
+        sent.set()
+        await reader.read()
+
+    async def journey() -> None:
+        heard: list[int] = []
+        async with broker_that(talkative, federation) as address:
+            link = MqttOwnerLink("ann-0", topics=TOPICS, broker=address, certificate=b"", backoff=SOON)
+            link.listen(lambda _, payloads, __: heard.extend(int.from_bytes(each[:4], "big") for each in payloads))
+            link.hold()  # before there is a connection
+            link.hold()
+            async with link:
+                assert await link.until_up(PATIENCE_S)
+                link.go_on()
+                for _ in range(TURNS):
+                    await asyncio.sleep(0)
+                if times < 1:  # all of it is read, so that it is known when it came
+                    await asyncio.wait_for(sent.wait(), PATIENCE_S)
+                assert (heard, sent.is_set()) == ([], times < 1)
+                link.go_on()
+                async with asyncio.timeout(PATIENCE_S):
+                    while len(heard) < count:
+                        await asyncio.sleep(0)
+        assert heard == list(range(count))
+
+    asyncio.run(journey())
+
+
+def test_what_waited_while_somebody_held_tells_when_it_came(federation: Federation) -> None:
+    async def talkative(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(WELCOME + GRANTED + packets.publish(TOPICS.ask("ann-0"), b"question"))
+        await reader.read()
+
+    async def journey() -> None:
+        heard = asyncio.Queue[float]()
+        async with broker_that(talkative, federation) as address:
+            link = MqttOwnerLink("ann-0", topics=TOPICS, broker=address, certificate=b"", backoff=SOON)
+            link.listen(lambda _, __, came_at: heard.put_nowait(came_at))
+            link.hold()
+            async with link, asyncio.timeout(PATIENCE_S):
+                while not link._kept:
+                    await asyncio.sleep(0)
+                came = Pulse.now()
+                await asyncio.sleep(0.01)
+                link.go_on()
+                assert await heard.get() <= came
+
+    asyncio.run(journey())
+
+
+def test_a_broker_that_takes_nothing_any_more_is_given_up_although_nothing_is_read(federation: Federation) -> None:
+    async def journey() -> None:
+        over = asyncio.Event()
+
+        async def deaf(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(WELCOME + GRANTED)
+            await asyncio.sleep(0)
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            await over.wait()
+            writer.transport.abort()
+
+        async with broker_that(deaf, federation, keepalive_s=1) as address:
+            address = replace(address, tls=federation.client("ann-0"))
+            async with MqttOwnerLink("ann-0", topics=TOPICS, broker=address, certificate=b"", backoff=SOON) as link:
+                assert await link.until_up(PATIENCE_S)
+                link.say([(PROVIDER, bytes(MOST_BYTES))] * 12)  # more than buffers take
+                assert link._holding == 1, "while it does not go out, nothing is handed on"
+                async with asyncio.timeout(PATIENCE_S):
+                    while link.connections < 2:
+                        await asyncio.sleep(0.05)
+                assert link._holding == 0
+            over.set()
+
+    asyncio.run(journey())
+
+
+def test_a_broker_that_takes_what_is_sent_is_not_given_up_while_nothing_is_read(federation: Federation) -> None:
+    async def journey() -> None:
+        pings = asyncio.Queue[bytes]()
+
+        async def quiet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readexactly(2)
+            writer.write(WELCOME)
+            while piece := await reader.read(100):
+                for _ in range(piece.count(packets.PINGREQ)):
+                    pings.put_nowait(piece)
+
+        async with broker_that(quiet, federation, keepalive_s=1) as address:
+            connection = await opened(address)
+            connection.hold()
+            for _ in range(7):  # two for each second, of which two are a broker's
+                await asyncio.wait_for(pings.get(), PATIENCE_S)
+            await connection.leave()
 
     asyncio.run(journey())
 

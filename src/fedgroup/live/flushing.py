@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -40,6 +41,21 @@ class _Disk:
     file: Flushed
     shared: bool
     waiting: list[Told] = field(default_factory=list)
+
+
+class _Batch:
+    """What one thread is to flush: done once, by a thread, or told of once as not done."""
+
+    def __init__(self, disks: list[_Disk]) -> None:
+        self.disks = disks
+        self._lock = threading.Lock()
+        self._taken = False
+
+    def take(self) -> bool:
+        """Tell whether nobody has taken it before."""
+        with self._lock:
+            before, self._taken = self._taken, True
+        return not before
 
 
 class Flushing:
@@ -80,11 +96,13 @@ class Flushing:
         while self._busy < _THREADS and (some := self._some()):
             self._busy += 1
             self._flying |= {id(each.file) for each in some if each.shared}
+            batch = _Batch(some)
             try:
-                self._pool.submit(self._flush, some, loop)
-            except RuntimeError:
-                error = LedgerUnavailable("no thread can be started to write ledgers to disk")
-                loop.call_soon(self._told, some, [error] * len(some), loop)
+                self._pool.submit(self._flush, batch, loop)
+            except RuntimeError:  # it lies in the pool's queue all the same: a thread may come to it yet
+                if batch.take():
+                    error = LedgerUnavailable("no thread can be started to write ledgers to disk")
+                    loop.call_soon(self._told, some, [error] * len(some), loop)
                 return
 
     def _some(self) -> list[_Disk]:
@@ -92,9 +110,10 @@ class Flushing:
         free = (name for name in self._waiting if name not in self._flying)
         return [self._waiting.pop(name) for name in list(itertools.islice(free, _MOST_AT_ONCE))]
 
-    def _flush(self, some: Sequence[_Disk], loop: asyncio.AbstractEventLoop) -> None:
-        errors = [_error_of(each.file) for each in some]
-        loop.call_soon_threadsafe(self._told, some, errors, loop)
+    def _flush(self, batch: _Batch, loop: asyncio.AbstractEventLoop) -> None:
+        if batch.take():
+            errors = [_error_of(each.file) for each in batch.disks]
+            loop.call_soon_threadsafe(self._told, batch.disks, errors, loop)
 
     def _told(self, some: Sequence[_Disk], errors: Sequence[Exception | None], loop: asyncio.AbstractEventLoop) -> None:
         self._busy -= 1

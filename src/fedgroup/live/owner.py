@@ -25,7 +25,7 @@ from fedgroup.transport.links import OwnerLink
 log = logging.getLogger("fedgroup.owner")
 
 _MOST_MADE = 64
-"""How many messages are answered while the answers to others are on their way to the disk."""
+"""How many messages are under way at once, until the answers to them are on disk."""
 _KINDS = get_args(ToOwner)
 
 Decode = Callable[[bytes, tuple[type, ...]], Any]
@@ -42,8 +42,8 @@ class RunningOwner:
     """
 
     __slots__ = (
-        "_asking", "_closed", "_decode", "_flushing", "_leaving", "_link", "_made", "_under_way", "_waiting",
-        "_working", "node",
+        "_asking", "_decode", "_flushing", "_leaving", "_link", "_made", "_under_way", "_waiting",
+        "_working", "closed", "node",
     )  # fmt: skip
 
     def __init__(
@@ -66,28 +66,28 @@ class RunningOwner:
         self._under_way = 0
         self._made: list[Exchange] = []
         self._leaving: list[Exchange] = []
-        self._closed = False
+        self.closed = False
         link.listen(self._hear)
 
     def close(self) -> None:
         """Answer nothing more, and send nothing more: what is under way is lost, as when a process ends."""
-        self._closed = True
+        self.closed = True
         if self._asking is not None:
             self._asking.close()
 
     def made(self, exchanges: Sequence[Exchange]) -> None:
         """Send replies once they are on disk, after those that were made before."""
-        if self._closed:
+        if self.closed:
             return
         self._made += exchanges
         self._flush()
 
     def _hear(self, sender: str, payloads: Sequence[bytes], came_at: float) -> None:
         messages = [(sender, message) for payload in payloads if (message := self._read(payload)) is not None]
-        if self._closed or not messages:
+        if self.closed or not messages:
             return
         received = Received(messages, came_at)
-        if self._under_way < _MOST_MADE and not self._waiting:
+        if self._under_way < _MOST_MADE:
             self._begin(received)
         elif self._waiting:
             self._waiting.append(received)
@@ -122,25 +122,27 @@ class RunningOwner:
     def _flushed(self, error: Exception | None) -> None:
         """Send what is on disk now; a ledger that failed makes refusals of it."""
         exchanges, self._leaving = self._leaving, []
-        if self._closed:
+        if self.closed:
             return
-        if error is not None:
-            exchanges = [one._replace(replies=self.node.refusal(one.sender, one.message, error)) for one in exchanges]
-        guarded(self._link.say, [letter for one in exchanges for letter in one.replies])
-        for one in exchanges:
-            note_exchange(log, self.node.name, one.message, one.replies)
         self._under_way -= len(exchanges)
+        guarded(self._send, exchanges, error)
         self._flush()
         self._take_waiting()
+
+    def _send(self, exchanges: Sequence[Exchange], error: Exception | None) -> None:
+        if error is not None:
+            exchanges = [one.refused(self.node, error) for one in exchanges]
+        self._link.say([letter for one in exchanges for letter in one.replies])
+        for one in exchanges:
+            note_exchange(log, self.node.name, one.message, one.replies)
 
     def _take_waiting(self) -> None:
         """Begin with what had to wait, as far as there is room."""
         while self._waiting and self._under_way < _MOST_MADE:
-            received = self._waiting.popleft()
+            self._begin(self._waiting.popleft())
             if not self._waiting:
                 self._waiting = None
                 self._link.go_on()
-            self._begin(received)
 
 
 class _AskingInThread:
@@ -169,8 +171,13 @@ class _AskingInThread:
             while self._waiting:
                 messages, came_at = self._waiting.popleft()
                 for sender, message in messages:
-                    letters = await asyncio.to_thread(self._prepared, sender, message, came_at)
-                    self._made([Exchange(sender, message, letters)])
+                    exchange = Exchange(sender, message, [])
+                    try:
+                        letters = await asyncio.to_thread(self._prepared, sender, message, came_at)
+                        exchange = exchange._replace(replies=letters)
+                    except Exception as error:  # no thread can be started
+                        exchange = exchange.refused(self._node, error)
+                    self._made([exchange])
         finally:
             self._task = None
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
 
 from fedgroup.live.guarding import guarded
 from fedgroup.transport.links import Hear, OwnerLink
@@ -24,7 +23,7 @@ EVERY_MS = 10.0
 """Milliseconds between two moments, unless an owner's file says otherwise."""
 _MOST_HELD = 256
 _MOST_HELD_BYTES = 4 << 20
-"""How many messages, and bytes of them, wait for their moment, either way, before nothing more is read."""
+"""How many frames, and bytes of them, wait until work on them begins before nothing more is read."""
 
 
 class Moments:
@@ -71,17 +70,20 @@ def paced(link: OwnerLink, moments: Moments) -> OwnerLink:
 class PacedLink:
     """A link on which messages come and leave at public moments only.
 
-    Letters leave in their order. Those that wait when the event loop ends are lost, as those of a lost connection are.
+    Letters leave in their order; there are no more than what was begun brings about. Those that wait when the event
+    loop ends are lost, as those of a lost connection are.
     """
 
-    __slots__ = ("_came", "_hear", "_leaving", "_link", "_moments")
+    __slots__ = ("_came", "_came_bytes", "_full", "_hear", "_leaving", "_link", "_moments")
 
     def __init__(self, link: OwnerLink, moments: Moments) -> None:
         self._link = link
         self._moments = moments
         self._hear: Hear | None = None
-        self._came = _Held[tuple[str, Sequence[bytes], float]]()
-        self._leaving = _Held[tuple[str, bytes]]()
+        self._came: list[tuple[str, Sequence[bytes], float]] = []
+        self._came_bytes = 0
+        self._full = False
+        self._leaving: list[tuple[str, bytes]] = []
 
     @property
     def every_s(self) -> float:
@@ -93,10 +95,10 @@ class PacedLink:
         self._link.listen(self._take)
 
     def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
-        """Let letters leave at the next moment; where many wait for it, nothing is read meanwhile."""
-        for message in messages:
-            if self._leaving.add(message, len(message[1]), self._link):
-                self._moments.call_to_leave(self._leave)
+        """Let letters leave at the next moment; reading goes on: when they were ready must not show."""
+        if messages and not self._leaving:
+            self._moments.call_to_leave(self._leave)
+        self._leaving += messages
 
     def hold(self) -> None:
         """Read nothing more until `go_on` was called as often."""
@@ -107,45 +109,24 @@ class PacedLink:
         self._link.go_on()
 
     def _take(self, sender: str, payloads: Sequence[bytes], came_at: float) -> None:
-        if self._came.add((sender, payloads, came_at), sum(map(len, payloads)), self._link):
+        if not self._came:
             self._moments.call_to_begin(self._begin)
+        self._came.append((sender, payloads, came_at))
+        self._came_bytes += sum(map(len, payloads))
+        if not self._full and (len(self._came) >= _MOST_HELD or self._came_bytes >= _MOST_HELD_BYTES):
+            self._full = True
+            self._link.hold()
 
     def _begin(self) -> None:
-        for message in self._came.taken(self._link):
+        came, self._came, self._came_bytes = self._came, [], 0
+        if self._full:
+            self._full = False
+            self._link.go_on()
+        for message in came:
             if self._hear is not None:
                 guarded(self._hear, *message)
 
     def _leave(self) -> None:
-        for letter in self._leaving.taken(self._link):
+        letters, self._leaving = self._leaving, []
+        for letter in letters:
             guarded(self._link.say, [letter])
-
-
-Item = TypeVar("Item")
-
-
-class _Held(Generic[Item]):
-    """What waits for the next moment; while that is much, nothing is read."""
-
-    __slots__ = ("_bytes", "_full", "_items")
-
-    def __init__(self) -> None:
-        self._items: list[Item] = []
-        self._bytes = 0
-        self._full = False
-
-    def add(self, item: Item, size: int, link: OwnerLink) -> bool:
-        """Add something to the end; tell whether it is the first."""
-        self._items.append(item)
-        self._bytes += size
-        if not self._full and (len(self._items) >= _MOST_HELD or self._bytes >= _MOST_HELD_BYTES):
-            self._full = True
-            link.hold()
-        return len(self._items) == 1
-
-    def taken(self, link: OwnerLink) -> list[Item]:
-        """Return, and forget, all there is."""
-        items, self._items, self._bytes = self._items, [], 0
-        if self._full:
-            self._full = False
-            link.go_on()
-        return items

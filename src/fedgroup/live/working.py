@@ -34,12 +34,19 @@ class Exchange(NamedTuple):
     message: Any
     replies: Letters
 
+    def refused(self, node: OwnerNode, error: Exception) -> Exchange:
+        """Return it with what is said where an error spoilt the answer."""
+        return self._replace(replies=node.refusal(self.sender, self.message, error))
+
 
 class Worker(Protocol):
     """An owner that received messages, and takes what was made of them."""
 
     @property
     def node(self) -> OwnerNode: ...
+
+    @property
+    def closed(self) -> bool: ...
 
     def made(self, exchanges: Sequence[Exchange]) -> None: ...
 
@@ -76,7 +83,13 @@ class Working:
         some = self._next_of_each()
         if self._begun:
             self._work_soon()
-        found = iter(answered_together([(one, owner.node.ledger) for owner, _, its in some for one in its.several]))
+        try:
+            several = answered_together([(one, owner.node.ledger) for owner, _, its in some for one in its.several])
+        except Exception as error:  # a fault that no owner answers for: nobody may wait for ever
+            for owner, received, _ in some:
+                guarded(owner.made, [Exchange(*one, []).refused(owner.node, error) for one in received.messages])
+            raise
+        found = iter(several)
         for owner, received, answers in some:
             replies = [letters for _ in answers.several for letters in next(found)]
             exchanges = [Exchange(*one, each) for one, each in zip(received.messages, replies, strict=True)]
@@ -94,6 +107,9 @@ class Working:
         messages = 0
         while self._begun and messages < _MOST_AT_ONCE:
             owner, received = self._begun.popleft()
+            if owner.closed:
+                self._forget(owner)
+                continue
             name, earlier = id(owner), rounds.get(id(owner))
             answers = None if name in closed else _answers(owner.node, received, single=self._of_owner[name] == 1)
             if answers is None or (earlier and not (answers.alone and earlier.isdisjoint(answers.rounds))):
@@ -106,11 +122,15 @@ class Working:
             if not answers.alone:
                 closed.add(name)
         for owner, _, _ in taken:
-            self._of_owner[id(owner)] -= 1
-            if not self._of_owner[id(owner)]:
-                del self._of_owner[id(owner)]
+            self._forget(owner)
         self._begun.extendleft(reversed(passed))
         return taken
+
+    def _forget(self, owner: Worker) -> None:
+        """Take in that one of the things that an owner received waits no more."""
+        self._of_owner[id(owner)] -= 1
+        if not self._of_owner[id(owner)]:
+            del self._of_owner[id(owner)]
 
 
 def _answers(node: OwnerNode, received: Received, *, single: bool) -> _Replies:

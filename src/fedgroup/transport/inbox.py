@@ -114,13 +114,17 @@ class Inbox:
         """Yield messages as they come, until the inbox is closed."""
         while True:
             while self._waiting:
-                yield self._take()
+                yield self.take()
             if self._closed:
                 return
             self._news.clear()
             await self._news.wait()
 
-    def _take(self) -> tuple[str, bytes]:
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def take(self) -> tuple[str, bytes]:
+        """Take the next message; there must be one."""
         sender, payload, self.came_at = self._waiting.popleft()
         self._bytes -= len(payload)
         if self._full and len(self._waiting) <= self._most // 2 and self._bytes <= self._most_bytes // 2:

@@ -30,10 +30,10 @@ class OwnerLink(Protocol):
         """Send each to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
 
     def hold(self) -> None:
-        """Read nothing more until `go_on` was called as often: what was read before may still come."""
+        """Hand on nothing more until `go_on` was called as often: what comes waits, and tells since when."""
 
     def go_on(self) -> None:
-        """Read again, unless somebody else holds."""
+        """Hand on what waits and what comes, unless somebody else holds."""
 
 
 class ProviderLink(Protocol):

@@ -72,7 +72,7 @@ class _Line:
         self._on_room = on_room
         self._backoff = backoff
         self._joining = joining or Joining()
-        self._holding = 0
+        self._holding = False
         self.connection: Connection | None = None
         self.connections = 0
         self.up = False
@@ -92,14 +92,14 @@ class _Line:
         return self.up
 
     def hold(self) -> None:
-        """Read nothing more, over this connection and the next ones, until `go_on` was called as often."""
-        self._holding += 1
-        if self._holding == 1 and self.connection is not None:
+        """Read nothing more, over this connection and the next ones, until `go_on` is called."""
+        self._holding = True
+        if self.connection is not None:
             self.connection.hold()
 
     def go_on(self) -> None:
-        self._holding -= 1
-        if not self._holding and self.connection is not None:
+        self._holding = False
+        if self.connection is not None:
             self.connection.go_on()
 
     async def close(self) -> None:
@@ -203,7 +203,8 @@ class _MqttLink:
 class MqttOwnerLink(_MqttLink):
     """An owner's end over MQTT; `certificate` (DER) and what was `agreed` are shown with its presence.
 
-    While what it says does not go out as fast as it comes, it reads nothing.
+    While what it says does not go out as fast as it comes, it hands nothing on. What comes meanwhile is read,
+    up to the bounds of an inbox: so it is known since when it waits, and whether the broker is still there.
     """
 
     def __init__(
@@ -222,6 +223,9 @@ class MqttOwnerLink(_MqttLink):
         self._topics = topics
         self._pulse: Pulse | None = None
         self._listener: Hear | None = None
+        self._holding = 0
+        self._kept: Inbox | None = None
+        self._soon = False
         party = _Party(owner, access_of_owner(topics, owner), topics.presence(owner), certificate, agreed)
         line = _Line(broker, party, hear=self._hear, on_room=self._note_room, backoff=backoff, joining=joining)
         super().__init__(line)
@@ -240,25 +244,51 @@ class MqttOwnerLink(_MqttLink):
                 self._line.connection.publish(topic, payload)
 
     def hold(self) -> None:
-        """Read nothing more until `go_on` was called as often."""
-        self._line.hold()
+        """Hand on nothing more until `go_on` was called as often: what comes waits, and tells since when."""
+        self._holding += 1
 
     def go_on(self) -> None:
-        """Read again, unless somebody else holds."""
-        self._line.go_on()
+        """Hand on what waits and what comes, unless somebody else holds."""
+        self._holding -= 1
+        if not self._holding and self._kept is not None:
+            self._hand_on_soon()
 
     def _hear(self, topic: str, payload: bytes) -> None:
         speaker = self._topics.heard_by_owner(topic, self._owner)
-        if speaker is not None and self._listener is not None:
-            if self._pulse is None:
-                self._pulse = Pulse.of(asyncio.get_running_loop())
-            self._listener(speaker, [payload], self._pulse.earliest())
+        if speaker is None or self._listener is None:
+            return
+        if self._holding and self._kept is None:
+            self._kept = Inbox(when_full=self._line.hold, when_room=self._line.go_on)
+        if self._kept is not None:
+            self._kept.put(speaker, payload)
+            return
+        if self._pulse is None:
+            self._pulse = Pulse.of(asyncio.get_running_loop())
+        self._listener(speaker, [payload], self._pulse.earliest())
+
+    def _hand_on_soon(self) -> None:
+        if not self._soon:
+            self._soon = True
+            asyncio.get_running_loop().call_soon(self._hand_on)
+
+    def _hand_on(self) -> None:
+        """Hand on what waits, until somebody holds again; what fails at one message holds up no other."""
+        self._soon = False
+        try:
+            while self._kept and not self._holding and self._listener is not None:
+                speaker, payload = self._kept.take()
+                self._listener(speaker, [payload], self._kept.came_at)
+        finally:
+            if not self._kept:
+                self._kept = None
+            elif not self._holding:
+                self._hand_on_soon()
 
     def _note_room(self, room: bool) -> None:
         if room:
-            self._line.go_on()
+            self.go_on()
         else:
-            self._line.hold()
+            self.hold()
 
 
 class MqttProviderLink(_MqttLink):
