@@ -15,6 +15,8 @@ def test_the_bench_tells_of_every_owner_beside_echoes() -> None:
         assert (row["owners"], row["heard"]) == (6, 6)
         assert min(row[name] for name in ("ours_s", "reference_s", "joined_s", "first_s")) > 0
         assert min(row[name] for name in ("provider_mb", "owners_mb", "broker_bytes")) > 0
+        assert 0 < 6 * row["owner_kb"] < 1_000 * row["owners_mb"]
+        assert 0 < 6 * row["provider_kb"] < 1_000 * row["provider_mb"]
         assert len(row["reply_s"].split()) == len(row["alone_s"].split()) == 10
 
 

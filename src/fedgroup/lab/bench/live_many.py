@@ -7,6 +7,8 @@ formed in it. Questions and bare echoes over the same connections take turns.
 heard         the fewest owners that were heard in any question that was timed
 provider_mb   the most memory that the provider held, all of its process
 owners_mb     the same of the processes of owners, added up
+owner_kb      what of that is theirs alone at the end, for one owner: without libraries that lie in memory once for all
+provider_kb   by how much what is the provider's alone grew since nobody was here, for one owner
 joined_s      from the start of the processes of owners until all owners are here
 ..._us        processor time for one owner in one question: of the provider, the broker, and the owner itself
 broker_bytes  what the broker reads and writes for one owner in one question
@@ -29,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedgroup.errors import InvalidInput, TooFewHeard
 from fedgroup.lab.bench.live import missing
-from fedgroup.lab.bench.measuring import BenchRow, cpu_s, moved_bytes, peak_mb
+from fedgroup.lab.bench.measuring import BenchRow, cpu_s, moved_bytes, peak_mb, private_mb
 
 if TYPE_CHECKING:
     from fedgroup.lab.bench.echoing import EchoingProvider
@@ -80,9 +82,18 @@ class TimedAmongMany:
     heard: int
     joined_s: float
     provider_mb: float
+    grown_mb: float
     used: dict[str, float]
     reply_s: tuple[float, ...]
     alone_s: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class OwnersMemory:
+    """What the processes of owners held at most, and what is theirs alone at the end."""
+
+    peak_mb: float
+    private_mb: float
 
 
 def measure(*, quick: bool, owners: int = OWNERS) -> Iterator[BenchRow]:
@@ -93,12 +104,12 @@ def measure(*, quick: bool, owners: int = OWNERS) -> Iterator[BenchRow]:
 
     allow_open_files()
     count = _QUICK if quick else owners
-    timed, owners_mb, broker = _measured(count, repeats=2 if quick else 3 if count >= _MANY else 7)
+    timed, held, broker = _measured(count, repeats=2 if quick else 3 if count >= _MANY else 7)
     for each in timed:
-        yield _row(each, count, owners_mb, broker)
+        yield _row(each, count, held, broker)
 
 
-def _row(timed: TimedAmongMany, owners: int, owners_mb: float, broker: str) -> BenchRow:
+def _row(timed: TimedAmongMany, owners: int, held: OwnersMemory, broker: str) -> BenchRow:
     trips = "" if timed.method == "dp" else ", three times"
     name = "masked cohorts" if timed.method == "cohorts" else timed.method
     more = {
@@ -107,7 +118,9 @@ def _row(timed: TimedAmongMany, owners: int, owners_mb: float, broker: str) -> B
         "joined_s": timed.joined_s,
         "first_s": timed.first_s,
         "provider_mb": timed.provider_mb,
-        "owners_mb": owners_mb,
+        "owners_mb": held.peak_mb,
+        "owner_kb": held.private_mb * 1_000 / owners,
+        "provider_kb": timed.grown_mb * 1_000 / owners,
         **{f"{party}_us": timed.used[party] * 1e6 for party in ("provider", "broker", "owner")},
         "broker_bytes": timed.used["bytes"],
         "reply_s": " ".join(f"{each:.3f}" for each in timed.reply_s),
@@ -123,7 +136,7 @@ def _row(timed: TimedAmongMany, owners: int, owners_mb: float, broker: str) -> B
     )
 
 
-def _measured(owners: int, *, repeats: int) -> tuple[list[TimedAmongMany], float, str]:
+def _measured(owners: int, *, repeats: int) -> tuple[list[TimedAmongMany], OwnersMemory, str]:
     from fedgroup.lab.bench.live_sides import listening_of
     from fedgroup.lab.bench.mosquitto_server import free_port, mosquitto_server, program
     from fedgroup.lab.bench.processes import Alone
@@ -148,7 +161,8 @@ def _measured(owners: int, *, repeats: int) -> tuple[list[TimedAmongMany], float
         asking = Alone(ask_many, trial, port, processes, owners, repeats, began)
         stack.callback(asking.stop)
         timed: list[TimedAmongMany] = asking.result()
-        return timed, sum(each.peak_mb() for each in running), "embedded" if broker is None else "mosquitto"
+        held = OwnersMemory(sum(each.peak_mb() for each in running), sum(each.private_mb() for each in running))
+        return timed, held, "embedded" if broker is None else "mosquitto"
 
 
 def run_hosted(files: Sequence[Path], port: int) -> None:
@@ -192,10 +206,11 @@ async def _ask_many(
         links.append(EchoingProvider(link))
         return links[0]
 
+    alone_mb = private_mb()
     async with running_provider(config, through=through) as running:
         if not await running.provider.desk.until_present(owners, _JOIN_S):
             raise RuntimeError(f"only {len(running.provider.desk.present)} of {owners} owners came up")
-        asking = _Asking(running.provider, links[0], processes, time.time() - began)
+        asking = _Asking(running.provider, links[0], processes, time.time() - began, alone_mb)
         return [await asking.timed(method, repeats) for method in ("dp", "cohorts")]
 
 
@@ -207,6 +222,7 @@ class _Asking:
     link: EchoingProvider
     processes: _Processes
     joined_s: float
+    alone_mb: float
 
     async def timed(self, method: str, repeats: int) -> TimedAmongMany:
         """Return what questions by one method take, and echoes in between."""
@@ -239,6 +255,7 @@ class _Asking:
             min(heard),
             self.joined_s,
             peak_mb(),
+            private_mb() - self.alone_mb,
             mean,
             _tenths(replies),
             _tenths([await self._alone(name) for name in names[:_ALONE]]),

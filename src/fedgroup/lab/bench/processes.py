@@ -8,7 +8,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from fedgroup.lab.bench.measuring import peak_mb
+from fedgroup.lab.bench.measuring import peak_mb, private_mb
 
 _SPAWN = multiprocessing.get_context("spawn")
 
@@ -41,6 +41,10 @@ class Alone:
     def peak_mb(self) -> float:
         """Return the most memory that the process has held so far; it must run."""
         return peak_mb(self._process.pid)
+
+    def private_mb(self) -> float:
+        """Return the memory that is the process' alone now; it must run."""
+        return private_mb(self._process.pid)
 
     def stop(self) -> None:
         """End the process if it still runs; nobody wants its result any more."""
