@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,16 @@ from fedgroup.storage.sqlite import SQLiteLedger
 from fedgroup.storage.sqlite_file import SQLiteFile
 
 MOST_STATEMENTS = 100
+MOVING_LOCK = 121
+"""The byte of SQLite's shared memory that whoever moves a log to its file holds locked (its file format, 2.3.1)."""
+
+MOVE = f"""
+import fcntl, sys
+with open(sys.argv[1], "r+b") as shared:
+    fcntl.lockf(shared, fcntl.LOCK_EX, 1, {MOVING_LOCK})
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
 
 class Interrupted(sqlite3.Connection):
@@ -63,3 +76,26 @@ def test_another_may_lay_out_the_file_before_any_statement(
     assert len(others) > 2
     for other in others:
         other.close()
+
+
+@pytest.mark.parametrize("kind", [OwnerLedger, HostedFile])
+def test_a_file_opens_after_another_process_has_moved_its_log(
+    kind: type[OwnerLedger | HostedFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, waits = tmp_path / "ledger.sqlite", []
+    first = kind(path)
+    with subprocess.Popen(
+        [sys.executable, "-c", MOVE, f"{path}-shm"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            other.communicate()
+
+        with monkeypatch.context() as patched:
+            patched.setattr(time, "sleep", wait)
+            kind(path, flushed_later=True).close()
+    assert len(waits) == 1
+    first.close()

@@ -30,6 +30,7 @@ _PAGE_BYTES = 1_024
 """Of a live owner's ledger: SQLite keeps 20 pages in memory for each file, and writes whole ones."""
 _STATEMENTS = 16
 """How many statements a connection keeps ready; a charge takes fewer."""
+_SOON_S = 0.01
 _MARKS = """
 SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
        (SELECT count(*) FROM sqlite_master)
@@ -149,10 +150,11 @@ class SQLiteFile:
         hears of some, in checkpoints, and says nothing. What a process left in the log may never have reached the disk
         either, so it is moved to the file first. SQLite locks other files than the log: closing it unlocks nothing.
         """
-        (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if busy:
-            raise LedgerUnavailable(f"the ledger {self.path} is used by somebody else now; try later")
-        return os.open(self._log_file, os.O_RDONLY)
+        for _ in _tries(self._busy_seconds):  # SQLite gives up at once where another process moves its log, too
+            (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if not busy:
+                return os.open(self._log_file, os.O_RDONLY)
+        raise LedgerUnavailable(f"the ledger {self.path} is used by somebody else now; try later")
 
     def _kept_log(self) -> int:
         """Return the log once more: another thread may close this one meanwhile."""
@@ -254,18 +256,27 @@ def make_private(path: Path) -> None:
 
 def _write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
     """Make SQLite keep a write-ahead log; it gives up at once where another process does the same, so ask again."""
-    deadline = time.monotonic() + busy_seconds
-    while True:
+    for _ in _tries(busy_seconds):
         try:
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise
-            time.sleep(0.01)
+            trouble = error
         else:
             if mode != "wal":
                 raise sqlite3.OperationalError("no write-ahead log can be kept there; use a local disk")
             return
+    raise trouble
+
+
+def _tries(seconds: float) -> Iterator[None]:
+    """Yield at once, and over and over until so many seconds have passed."""
+    deadline = time.monotonic() + seconds
+    yield
+    while time.monotonic() < deadline:
+        time.sleep(_SOON_S)
+        yield
 
 
 class _Use:
