@@ -67,7 +67,7 @@ class OwnerChannel:
                to it. Hellos that lead to nothing leave the session in use alone.
     """
 
-    __slots__ = ("_agreed", "_hear", "_identity", "_link", "_most_records", "_offered", "_used", "_verify")
+    __slots__ = ("_agreed", "_hear", "_identity", "_link", "_most_records", "_offered", "_said", "_used", "_verify")
 
     def __init__(
         self,
@@ -90,6 +90,7 @@ class OwnerChannel:
         self._used: tuple[Session, bytes] | None = None
         self._offered: dict[bytes, tuple[Session, bytes]] = {}
         self._hear: Hear | None = None
+        self._said: list[tuple[str, bytes]] = []
 
     @property
     def provider_shown(self) -> dict[str, bytes]:
@@ -104,14 +105,25 @@ class OwnerChannel:
     def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
         """Send messages: to other owners each as it is, and first; to the provider sealed, short ones together.
 
-        Those to the provider are lost before it has said Hello.
+        Those to the provider are lost before it has said Hello. What is said until the link lets it leave goes
+        together: when each was ready does not show.
         """
-        letters = [message for message in messages if message[0] != PROVIDER]
-        for pack in packed(payload for to, payload in messages if to == PROVIDER):
+        if messages and not self._said:
+            self._said += messages
+            self._link.say(self._leaving())
+        else:
+            self._said += messages
+
+    def _leaving(self) -> Iterator[tuple[str, bytes]]:
+        """Yield all that was said by now, as it leaves."""
+        said, self._said = self._said, []
+        for to, payload in said:
+            if to != PROVIDER:
+                yield to, payload
+        for pack in packed(payload for to, payload in said if to == PROVIDER):
             sealed = self.sealed(pack)
             if sealed is not None:
-                letters.append((PROVIDER, sealed))
-        self._link.say(letters)
+                yield PROVIDER, sealed
 
     def hold(self) -> None:
         """Read nothing more until `go_on` was called as often."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from fedgroup.errors import LedgerUnavailable
-from fedgroup.live.guarding import guarded
+from fedgroup.transport.guarding import guarded
 
 _THREADS = 8
 _MOST_AT_ONCE = 16

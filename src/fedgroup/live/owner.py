@@ -14,11 +14,11 @@ from typing import Any, get_args
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.live.flushing import Flushing
-from fedgroup.live.guarding import guarded
 from fedgroup.live.logs import note_exchange
 from fedgroup.live.working import Exchange, Received, Working
 from fedgroup.messages.live import ToOwner
 from fedgroup.owner.node import OwnerNode
+from fedgroup.transport.guarding import guarded
 from fedgroup.transport.inbox import Pulse
 from fedgroup.transport.links import OwnerLink
 
@@ -84,9 +84,11 @@ class RunningOwner:
 
     def _hear(self, sender: str, payloads: Sequence[bytes], came_at: float) -> None:
         messages = [(sender, message) for payload in payloads if (message := self._read(payload)) is not None]
-        if self.closed or not messages:
-            return
-        received = Received(messages, came_at)
+        if not self.closed:
+            for at in range(0, len(messages), _MOST_MADE):
+                self._receive(Received(messages[at : at + _MOST_MADE], came_at))
+
+    def _receive(self, received: Received) -> None:
         if self._under_way < _MOST_MADE:
             self._begin(received)
         elif self._waiting:

@@ -3,6 +3,7 @@
 A period of some milliseconds is public. What arrived is handed on at the next whole multiple of it, by the clock of the
 event loop, and what is said leaves at the next multiple after it was ready. So the time of a reply is a multiple that
 follows from the time of the question, unless the work on all that arrived within one period takes longer than a period.
+Who leaves before whom, what goes in one frame, and when reading goes on follow from the same moments.
 
 Guarantee: who sees when messages to and from the owners of a process come and leave learns, while the work on what came
            within any one period is done and on disk within the next, when they came, and nothing else. The work on a
@@ -13,10 +14,12 @@ Proof:     docs/guarantees.md#times-of-answers
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 
-from fedgroup.live.guarding import guarded
+from fedgroup.transport.guarding import guarded
 from fedgroup.transport.links import Hear, OwnerLink
 
 EVERY_MS = 10.0
@@ -27,25 +30,37 @@ _MOST_HELD_BYTES = 4 << 20
 
 
 class Moments:
-    """The whole multiples of a period, for all owners of an event loop: at each, first letters leave, then work begins.
+    """The whole multiples of a period, for all owners of an event loop.
 
-    One timer serves all of them. It is set only while somebody waits.
+    At each, first letters leave, owner by owner in the order in which they were set up; then who held goes on reading;
+    then work begins. One timer serves all of them. It is set only while somebody waits.
     """
 
     def __init__(self, every_s: float) -> None:
         self.every_s = every_s
-        self._leaving: list[Callable[[], None]] = []
+        self._turns = itertools.count()
+        self._leaving: list[tuple[int, Callable[[], None]]] = []
+        self._going_on: list[Callable[[], None]] = []
         self._beginning: list[Callable[[], None]] = []
         self._awaited = False
+
+    def turn(self) -> int:
+        """Return the place of one more owner among those whose letters leave at one moment."""
+        return next(self._turns)
 
     def call_to_begin(self, begin: Callable[[], None]) -> None:
         """Call something at the next moment, after everybody's letters have left."""
         self._beginning.append(begin)
         self._await()
 
-    def call_to_leave(self, leave: Callable[[], None]) -> None:
-        """Call something at the next moment, before anybody begins to work at it."""
-        self._leaving.append(leave)
+    def call_to_leave(self, leave: Callable[[], None], *, turn: int) -> None:
+        """Call something at the next moment, after those of earlier turns: who was ready first must not show."""
+        self._leaving.append((turn, leave))
+        self._await()
+
+    def call_to_go_on(self, go_on: Callable[[], None]) -> None:
+        """Call something at the next moment, after letters have left and before anybody begins to work."""
+        self._going_on.append(go_on)
         self._await()
 
     def _await(self) -> None:
@@ -56,9 +71,10 @@ class Moments:
 
     def _has_come(self) -> None:
         self._awaited = False
-        leaving, self._leaving = self._leaving, []
+        leaving, self._leaving = sorted(self._leaving, key=itemgetter(0)), []
+        going_on, self._going_on = self._going_on, []
         beginning, self._beginning = self._beginning, []
-        for call in (*leaving, *beginning):
+        for call in (*(leave for _, leave in leaving), *going_on, *beginning):
             guarded(call)
 
 
@@ -74,16 +90,17 @@ class PacedLink:
     loop ends are lost, as those of a lost connection are.
     """
 
-    __slots__ = ("_came", "_came_bytes", "_full", "_hear", "_leaving", "_link", "_moments")
+    __slots__ = ("_came", "_came_bytes", "_full", "_hear", "_leaving", "_link", "_moments", "_turn")
 
     def __init__(self, link: OwnerLink, moments: Moments) -> None:
         self._link = link
         self._moments = moments
+        self._turn = moments.turn()
         self._hear: Hear | None = None
         self._came: list[tuple[str, Sequence[bytes], float]] = []
         self._came_bytes = 0
         self._full = False
-        self._leaving: list[tuple[str, bytes]] = []
+        self._leaving: list[Iterable[tuple[str, bytes]]] = []
 
     @property
     def every_s(self) -> float:
@@ -94,19 +111,19 @@ class PacedLink:
         self._hear = hear
         self._link.listen(self._take)
 
-    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
-        """Let letters leave at the next moment; reading goes on: when they were ready must not show."""
-        if messages and not self._leaving:
-            self._moments.call_to_leave(self._leave)
-        self._leaving += messages
+    def say(self, messages: Iterable[tuple[str, bytes]]) -> None:
+        """Let letters be made and leave at the next moment; reading goes on: when they were ready must not show."""
+        if not self._leaving:
+            self._moments.call_to_leave(self._leave, turn=self._turn)
+        self._leaving.append(messages)
 
     def hold(self) -> None:
         """Read nothing more until `go_on` was called as often."""
         self._link.hold()
 
     def go_on(self) -> None:
-        """Read again, unless somebody else holds."""
-        self._link.go_on()
+        """Read again from the next moment on, unless somebody else holds."""
+        self._moments.call_to_go_on(self._link.go_on)
 
     def _take(self, sender: str, payloads: Sequence[bytes], came_at: float) -> None:
         if not self._came:
@@ -116,17 +133,19 @@ class PacedLink:
         if not self._full and (len(self._came) >= _MOST_HELD or self._came_bytes >= _MOST_HELD_BYTES):
             self._full = True
             self._link.hold()
+            self._moments.call_to_go_on(self._link.go_on)
 
     def _begin(self) -> None:
-        came, self._came, self._came_bytes = self._came, [], 0
-        if self._full:
-            self._full = False
-            self._link.go_on()
+        came, self._came, self._came_bytes, self._full = self._came, [], 0, False
         for message in came:
             if self._hear is not None:
                 guarded(self._hear, *message)
 
     def _leave(self) -> None:
-        letters, self._leaving = self._leaving, []
-        for letter in letters:
+        said, self._leaving = self._leaving, []
+        for messages in said:
+            guarded(self._say_each, messages)
+
+    def _say_each(self, messages: Iterable[tuple[str, bytes]]) -> None:
+        for letter in messages:
             guarded(self._link.say, [letter])

@@ -11,9 +11,9 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from fedgroup.live.guarding import guarded
 from fedgroup.owner.node import Letters, OwnerNode
 from fedgroup.owner.together import Answering, Answers, answered_together
+from fedgroup.transport.guarding import guarded, told
 from fedgroup.transport.inbox import Pulse
 
 _MOST_AT_ONCE = 128
@@ -35,8 +35,12 @@ class Exchange(NamedTuple):
     replies: Letters
 
     def refused(self, node: OwnerNode, error: Exception) -> Exchange:
-        """Return it with what is said where an error spoilt the answer."""
-        return self._replace(replies=node.refusal(self.sender, self.message, error))
+        """Return it with what is said where an error spoilt the answer; with nothing where that fails, too."""
+        try:
+            return self._replace(replies=node.refusal(self.sender, self.message, error))
+        except Exception as another:
+            told(another)
+            return self._replace(replies=[])
 
 
 class Worker(Protocol):
@@ -134,6 +138,15 @@ class Working:
 
 
 def _answers(node: OwnerNode, received: Received, *, single: bool) -> _Replies:
+    """Return what leads to the replies, which may be refusals: what fails for one owner holds up no other."""
+    try:
+        return _leading_to_replies(node, received, single=single)
+    except Exception as error:
+        told(error)
+        return Answers([_refusals(node, received, error)])
+
+
+def _leading_to_replies(node: OwnerNode, received: Received, *, single: bool) -> _Replies:
     """Return what leads to the replies; with a ledger of its own a `single` message shares nothing with others."""
     waited_s = Pulse.now() - received.came_at
     by_itself = len(received.messages) == 1 and not hasattr(node.ledger, "together")
@@ -142,6 +155,11 @@ def _answers(node: OwnerNode, received: Received, *, single: bool) -> _Replies:
         if answers.alone or not by_itself:
             return answers
     return Answers([_reply(node, received, waited_s)])
+
+
+def _refusals(node: OwnerNode, received: Received, error: Exception) -> Answering[list[Letters]]:
+    yield from ()
+    return [Exchange(*one, []).refused(node, error).replies for one in received.messages]
 
 
 def _reply(node: OwnerNode, received: Received, waited_s: float) -> Answering[list[Letters]]:

@@ -58,6 +58,7 @@ class SQLiteFile:
         self._read_only = read_only
         self._written = self._flushed = 0
         self._lost = False
+        self._to_disk_turn = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         if not self.path.parent.is_dir():
             raise InvalidInput(f"there is no folder {self.path.parent} for the ledger; make it, or name another file")
@@ -80,24 +81,29 @@ class SQLiteFile:
     def flush(self) -> None:
         """Return when everything written or read so far is on disk; needed where the file is `flushed_later` only.
 
-        Many files can be flushed at the same time, in threads. One that cannot be is lost: the system may forget what
-        it could not write and say nothing the next time.
+        Many files can be flushed at the same time, in threads, each by one thread after the other. One that cannot be
+        is lost: the system tells once of what it could not write, forgets it, and says nothing the next time.
         """
-        with _ONE_AT_A_TIME:
-            if self._lost:
-                raise LedgerUnavailable(f"the ledger {self.path} could not be written to disk; start the owner again")
-            if self._written == self._flushed:
-                return
-            written = self._written
-            log = self._kept_log()
-        try:
-            _to_disk(log)
-        except OSError as error:
-            self._lost = True
-            raise LedgerUnavailable(f"the ledger {self.path} cannot be written to disk ({error.strerror})") from None
-        finally:
-            os.close(log)
-        self._flushed = max(self._flushed, written)
+        with self._to_disk_turn:
+            with _ONE_AT_A_TIME:
+                if self._lost:
+                    raise LedgerUnavailable(
+                        f"the ledger {self.path} could not be written to disk; start the owner again"
+                    )
+                if self._written == self._flushed:
+                    return
+                written = self._written
+                log = self._kept_log()
+            try:
+                _to_disk(log)
+            except OSError as error:
+                self._lost = True
+                raise LedgerUnavailable(
+                    f"the ledger {self.path} cannot be written to disk ({error.strerror})"
+                ) from None
+            finally:
+                os.close(log)
+            self._flushed = max(self._flushed, written)
 
     def close(self) -> None:
         """Close the file; it is opened again when it is used again."""
@@ -366,6 +372,8 @@ def _after_fork_in_parent() -> None:
 def _after_fork_in_child() -> None:
     global _ONE_AT_A_TIME
     _ONE_AT_A_TIME = threading.RLock()
+    for file in list(_FILES):
+        file._to_disk_turn = threading.Lock()  # whoever held it is in the parent only
 
 
 if hasattr(os, "register_at_fork"):

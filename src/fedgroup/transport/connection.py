@@ -20,6 +20,8 @@ _READ_BYTES = 1 << 18
 """What is read at once, by all connections of a thread into the same place: it is taken out of there at once."""
 _PIECE_BYTES = 1 << 14
 """What TLS seals at once."""
+_MOST_UNSENT = 64 << 20
+"""Who takes nothing while so many bytes wait for it is given up, with what waits: 64 of the longest messages."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,9 @@ class Connection(asyncio.BufferedProtocol):
         data = self._tunnel.to_send()
         if data and self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
+            if self._transport.get_write_buffer_size() > _MOST_UNSENT:
+                self._trouble = "the broker does not take what is sent"
+                self._transport.abort()
 
     def _break_off(self, error: Exception) -> None:
         """End by a fault of either side, after it was told."""
@@ -295,11 +300,18 @@ class Connection(asyncio.BufferedProtocol):
         if self._beat is not None:
             self._beat.cancel()
         self.resume_writing()
-        why = self._trouble or ("the connection was closed" if exc is None else str(exc))
+        why = self._trouble or _why(exc)
         if not self._safe.done():
             self._safe.set_exception(ConnectionResetError(why))
         if not self._ended.done():
             self._ended.set_result(why)
+
+
+def _why(error: Exception | None) -> str:
+    """Return why a connection was lost; the words of an error that is no fault of the wire may tell anything."""
+    if error is None:
+        return "the connection was closed"
+    return str(error) if isinstance(error, OSError) else type(error).__name__
 
 
 class _ReadingPlace(threading.local):

@@ -112,13 +112,15 @@ class Inbox:
 
     async def taken(self) -> AsyncIterator[tuple[str, bytes]]:
         """Yield messages as they come, until the inbox is closed."""
-        while True:
-            while self._waiting:
-                yield self.take()
-            if self._closed:
-                return
+        while await self.until_any():
+            yield self.take()
+
+    async def until_any(self) -> bool:
+        """Wait until a message waits; tell whether one does, or the inbox was closed before."""
+        while not self._waiting and not self._closed:
             self._news.clear()
             await self._news.wait()
+        return bool(self._waiting)
 
     def __len__(self) -> int:
         return len(self._waiting)

@@ -26,8 +26,11 @@ class OwnerLink(Protocol):
     def listen(self, hear: Hear) -> None:
         """Call `hear` for all that comes from now on; a lost connection is made again without a word."""
 
-    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
-        """Send each to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
+    def say(self, messages: Iterable[tuple[str, bytes]]) -> None:
+        """Send each to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens.
+
+        They are gone through when they leave, which may be later.
+        """
 
     def hold(self) -> None:
         """Hand on nothing more until `go_on` was called as often: what comes waits, and tells since when."""

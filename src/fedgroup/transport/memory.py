@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.messages.said import Presence
 from fedgroup.transport.codec import encode
+from fedgroup.transport.guarding import guarded
 from fedgroup.transport.inbox import Inbox
 from fedgroup.transport.links import MOST_BYTES, Hear
 from fedgroup.transport.topics import PROVIDER, require_owner
@@ -68,7 +69,6 @@ class MemoryOwnerLink:
         self._owner = owner
         self._inbox: Inbox | None = inbox
         self._taken_from = inbox
-        self._messages = inbox.taken()
         self._go_on = asyncio.Event()
         self._go_on.set()
         self._holding = 0
@@ -76,20 +76,25 @@ class MemoryOwnerLink:
 
     def listen(self, hear: Hear) -> None:
         """Call `hear` for every message, those that wait included, until the link is closed."""
-        if self._hearing is not None:
-            self._hearing.cancel()
+        self._hear_no_more()
         self._hearing = asyncio.create_task(self._hear(hear))
 
     async def _hear(self, hear: Hear) -> None:
-        async for sender, payload in self._messages:
-            hear(sender, [payload], self._taken_from.came_at)
+        while await self._taken_from.until_any():
             await self._go_on.wait()
+            sender, payload = self._taken_from.take()
+            guarded(hear, sender, [payload], self._taken_from.came_at)
+
+    def _hear_no_more(self) -> None:
+        if self._hearing is not None:
+            self._hearing.cancel()
+            self._hearing = None
 
     def received(self) -> AsyncIterator[tuple[str, bytes]]:
         """Yield (sender, payload) until the link is closed."""
-        return self._messages
+        return self._taken_from.taken()
 
-    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
+    def say(self, messages: Iterable[tuple[str, bytes]]) -> None:
         """Send each to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
         for to, payload in messages:
             if self._inbox is not None:
@@ -111,6 +116,7 @@ class MemoryOwnerLink:
         if self._inbox is not None:
             self._hub.leave(self._owner, self._inbox)
         self._inbox = None
+        self._hear_no_more()
 
     async def close(self) -> None:
         """Say that the owner is gone, and leave."""

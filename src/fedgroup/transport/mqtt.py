@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -20,6 +20,7 @@ from fedgroup.transport.access import Access, access_of_owner, access_of_provide
 from fedgroup.transport.backoff import Backoff
 from fedgroup.transport.codec import encode
 from fedgroup.transport.connection import BrokerAddress, Connection
+from fedgroup.transport.guarding import guarded
 from fedgroup.transport.inbox import Inbox, Pulse
 from fedgroup.transport.joining import Joining
 from fedgroup.transport.links import MOST_BYTES, Hear
@@ -234,14 +235,26 @@ class MqttOwnerLink(_MqttLink):
         """Call `hear` for every message from now on; what comes while nobody listens is lost."""
         self._listener = hear
 
-    def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
-        """Send each to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens."""
-        own = self._topics.say(self._owner)
+    def say(self, messages: Iterable[tuple[str, bytes]]) -> None:
+        """Send each to the provider (`PROVIDER`) or to another owner; lost if the link is down or nobody listens.
+
+        One that cannot be sent holds up no other, and is told of after them.
+        """
+        trouble: ProtocolViolation | None = None
         for to, payload in messages:
-            _require_short(payload)
-            topic = own if to == PROVIDER else self._topics.letter(require_owner(to), self._owner)
-            if self._line.connection is not None:
-                self._line.connection.publish(topic, payload)
+            try:
+                self._say(to, payload)
+            except ProtocolViolation as error:
+                trouble = error
+        if trouble is not None:
+            raise trouble
+
+    def _say(self, to: str, payload: bytes) -> None:
+        _require_short(payload)
+        to_provider = to == PROVIDER
+        topic = self._topics.say(self._owner) if to_provider else self._topics.letter(require_owner(to), self._owner)
+        if self._line.connection is not None:
+            self._line.connection.publish(topic, payload)
 
     def hold(self) -> None:
         """Hand on nothing more until `go_on` was called as often: what comes waits, and tells since when."""
@@ -264,7 +277,7 @@ class MqttOwnerLink(_MqttLink):
             return
         if self._pulse is None:
             self._pulse = Pulse.of(asyncio.get_running_loop())
-        self._listener(speaker, [payload], self._pulse.earliest())
+        guarded(self._listener, speaker, [payload], self._pulse.earliest())
 
     def _hand_on_soon(self) -> None:
         if not self._soon:
@@ -274,15 +287,11 @@ class MqttOwnerLink(_MqttLink):
     def _hand_on(self) -> None:
         """Hand on what waits, until somebody holds again; what fails at one message holds up no other."""
         self._soon = False
-        try:
-            while self._kept and not self._holding and self._listener is not None:
-                speaker, payload = self._kept.take()
-                self._listener(speaker, [payload], self._kept.came_at)
-        finally:
-            if not self._kept:
-                self._kept = None
-            elif not self._holding:
-                self._hand_on_soon()
+        while self._kept and not self._holding and self._listener is not None:
+            speaker, payload = self._kept.take()
+            guarded(self._listener, speaker, [payload], self._kept.came_at)
+        if not self._kept:
+            self._kept = None
 
     def _note_room(self, room: bool) -> None:
         if room:

@@ -12,5 +12,10 @@ def guarded(call: Callable[..., object], *given: Any) -> None:
     try:
         call(*given)
     except Exception as error:
-        told = {"message": "a call for one of many owners failed", "exception": error}
-        asyncio.get_running_loop().call_exception_handler(told)
+        told(error)
+
+
+def told(error: Exception) -> None:
+    """Tell the running loop of an error that goes no further."""
+    context = {"message": "a call for one of many owners failed", "exception": error}
+    asyncio.get_running_loop().call_exception_handler(context)
