@@ -75,7 +75,10 @@ class Dealt:
 
     def unmasking(self, round_id: bytes, roster: Sequence[int], survivors: Sequence[int]) -> Unmasking:
         dealt = {p: self.dealers[p].dealt(round_id) for p in roster}
-        return Unmasking(self.recovery, self.neighbours, roster=roster, survivors=survivors, dealt=dealt)
+        then = {p: self.dealers[p].masks(round_id, set(roster)).dealt for p in survivors}
+        return Unmasking(
+            self.recovery, self.neighbours, roster=roster, survivors=survivors, dealt=dealt, dealt_then=then
+        )
 
     def unmasked(
         self, round_id: bytes, roster: Sequence[int], survivors: Sequence[int], *, telling: Collection[int]

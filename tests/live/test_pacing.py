@@ -19,7 +19,7 @@ from fedgroup.live.pacing import Moments, PacedLink, paced
 from fedgroup.live.running import running_owners
 from fedgroup.live.trial import make_trial
 from fedgroup.transport.inbox import Pulse
-from fedgroup.transport.links import Hear
+from fedgroup.transport.links import Hear, OwnerLink
 
 EVERY_S = 0.01
 
@@ -216,5 +216,5 @@ def test_owners_of_one_process_have_one_pace(tmp_path: Path) -> None:
 
 
 def test_without_a_pace_a_link_is_itself() -> None:
-    wire = Wire()
+    wire: OwnerLink = Wire()
     assert paced(wire, Moments(0.0)) is wire

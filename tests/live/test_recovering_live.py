@@ -10,7 +10,11 @@ import pytest
 from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.live import waves
+from fedgroup.live.tally import Counted, SecondStep, Tally
 from fedgroup.messages.asked import Unmask
+from fedgroup.messages.said import Masked
+from fedgroup.privacy.sensitivity import Protection
+from fedgroup.questions.methods import METHODS
 from fedgroup.questions.query import RangeQuery
 from fedgroup.secure import mask_graph
 from fedgroup.space import Box, Circle, Grid
@@ -193,5 +197,21 @@ def test_a_silent_member_is_asked_alone_until_it_answers(city: Callable[..., Any
             Ignoring(here.owners["owner-2"], "Go", times=2)  # it is told to go twice, as messages may be lost
             found = [await here.provider.ask(QUERY, method="cohorts", fresh=True) for _ in range(3)]
             assert [(each.heard, each.groups, each.epsilon) for each in found] == [(5, 1, 30), (6, 2, 30), (6, 1, 30)]
+
+    in_driven_time(story())
+
+
+def test_a_value_without_shares_for_all_neighbours_in_the_roster_is_not_counted(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(6) as here:
+            plan = await here.provider._cohorts(METHODS["mpc"], METHODS["mpc"].together)
+            (group,) = plan.groups
+            taking = SecondStep(
+                Tally(QUERY), [group], {group.name: [0, 1, 2, 4, 5]}, Protection(), dealing=[group.name]
+            )
+            words = bytes(8)
+            kept = [taking(group.members[0], Masked(b"r" * 16, words, bytes(20 * shares))) for shares in (0, 5, 4)]
+            assert [isinstance(each, Counted) for each in kept] == [False, False, True]
+            assert kept[2].dealt == bytes(80)
 
     in_driven_time(story())

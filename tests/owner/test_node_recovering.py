@@ -15,7 +15,7 @@ from fedgroup.messages.said import Masked, Ready, Refused, Unmasked, Vouched
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.owner.rounds import masked_context
 from fedgroup.questions.query import Measure, RangeQuery
-from fedgroup.secure.recovery import Unmasking, live_recovery, neighbours_in
+from fedgroup.secure.recovery import Unmasking, live_recovery, neighbours_in, survivors_stated
 from fedgroup.space import Box, Circle, Grid
 
 ROUND = b"m" * 16
@@ -32,6 +32,7 @@ class Asked:
     roster: list[int]
     heard: list[int]
     ready: dict[int, Ready]
+    dealt_then: dict[int, bytes]
     total: np.ndarray
 
     @property
@@ -40,7 +41,9 @@ class Asked:
         neighbours, recovery = neighbours_in(group.terms, group.seed), live_recovery(group.terms)
         assert recovery is not None
         dealt = {p: self.ready[p].dealt for p in self.roster}
-        return Unmasking(recovery, neighbours, roster=self.roster, survivors=self.heard, dealt=dealt)
+        return Unmasking(
+            recovery, neighbours, roster=self.roster, survivors=self.heard, dealt=dealt, dealt_then=self.dealt_then
+        )
 
     def sums(self, telling: Sequence[int], **signed: list) -> list[int]:
         """Return what comes out once these owners told their shares."""
@@ -60,10 +63,10 @@ def asked(owners: Sequence[Owner], roster: list[int], heard: list[int], query: R
     ready = {p: owners[p].only(ask) for p in range(len(owners))}
     assert all(isinstance(each, Ready) and each.dealt for each in ready.values())
     assert all(owners[p].only(ask) == ready[p] for p in (0, 1))  # asked again, it deals the same
-    words = [owners[p].only(Go(ROUND, roster)) for p in heard]
-    assert all(isinstance(each, Masked) for each in words)
-    total = np.sum([np.frombuffer(each.words, dtype="<u8") for each in words], axis=0, dtype=np.uint64)
-    return Asked(owners, ask, roster, heard, ready, total)
+    words = {p: owners[p].only(Go(ROUND, roster)) for p in heard}
+    assert all(isinstance(each, Masked) and each.dealt for each in words.values())
+    total = np.sum([np.frombuffer(each.words, dtype="<u8") for each in words.values()], axis=0, dtype=np.uint64)
+    return Asked(owners, ask, roster, heard, ready, {p: each.dealt for p, each in words.items()}, total)
 
 
 @pytest.fixture
@@ -190,7 +193,30 @@ def test_in_a_group_without_all_pairs_members_sign_who_was_heard_first(owner_of:
     assert me.only(replace(request, signers=signers[1:], signatures=signed["signatures"][1:])).reason == "protocol"
     assert me.only(replace(request, signatures=forged)).reason == "protocol"
     assert me.only(Unmask(ROUND, heard[:-1], unmasking.sealed_for(1))).reason == "protocol"  # a second set
+    group = me.node._groups.of("p")
+    stated = survivors_stated(group.digest, ROUND, roster=range(66), survivors=heard)
+    stranger = {
+        "signers": [*signers[:-1], 65],
+        "signatures": [*signed["signatures"][:-1], owners[65].identity.sign(stated)],
+    }
+    assert me.only(replace(request, **stranger)).reason == "protocol"  # who was not heard does not sign for others
+    near, group.neighbours = group.neighbours, silent
+    assert me.only(request).reason == "members"  # nobody it masks with was heard
+    group.neighbours = near
     assert this.sums(heard, **signed) == [sum(heard)]
+
+
+def test_what_members_sign_is_of_one_group_round_roster_and_set() -> None:
+    first = {"digest": b"group", "round_id": ROUND, "roster": range(5), "survivors": range(4)}
+    others = [{"digest": b"other"}, {"round_id": b"n" * 16}, {"roster": range(6)}, {"survivors": range(3)}]
+    assert len({survivors_stated(**first | other) for other in [{}, *others]}) == 5
+
+
+def test_every_member_of_every_group_masks_by_secrets_of_its_own(ten: list[Owner]) -> None:
+    grouped(ten, "masked", plan="q", dropouts=1)
+    dealers = [owner.node._unmaskings._dealer(owner.node._groups.of(plan)) for owner in ten for plan in "pq"]
+    assert len({dealer._drawn(ROUND).tobytes() for dealer in dealers}) == 20
+    assert len({dealer._own for dealer in dealers}) == 20
 
 
 def test_all_that_members_agree_to_is_in_a_rounds_context_whoever_asked_for_it_before():

@@ -15,9 +15,9 @@ from fedgroup.errors import InvalidInput
 from fedgroup.secure import masking
 from fedgroup.secure.aes import is_supported, round_keys
 from fedgroup.secure.masking import pair_masks, round_keys_of, sum_of_pair_masks
-from fedgroup.secure.pair_words import box_pads, dealt_to, keys_with, opened_by
+from fedgroup.secure.pair_words import box_pads, dealt_to, keys_with, opened_by, sealed_to
 
-CONTEXT = hashlib.sha256(b"a round").digest()
+CONTEXT, ROSTER = (hashlib.sha256(what).digest() for what in (b"a round", b"a roster"))
 ROUND = b"r" * 16
 
 
@@ -73,33 +73,42 @@ def test_what_is_dealt_and_opened_is_the_plain_one(neighbours: int, monkeypatch:
     rng = np.random.default_rng(neighbours)
     secrets, box_key = some_secrets(neighbours), some_secrets(1, seed=9)
     higher, of_box = (rng.integers(0, 2, neighbours).astype(np.uint8) for _ in range(2))
-    shares = rng.integers(0, 2**31 - 1, (neighbours, 10)).astype(np.uint32)
+    of_seeds, of_boxes = (rng.integers(0, 2**31 - 1, (neighbours, 5)).astype(np.uint32) for _ in range(2))
 
-    def deal() -> bytes:
-        return dealt_to(secrets, CONTEXT, higher=higher, shares=shares, box_key=box_key)
+    def deal() -> tuple[bytes, bytes]:
+        return (
+            dealt_to(secrets, CONTEXT, higher=higher, shares=of_boxes, box_key=box_key),
+            sealed_to(secrets, ROSTER, higher=higher, shares=of_seeds),
+        )
 
     dealt, plain = both(monkeypatch, deal)
     assert dealt == plain
-    rows = np.frombuffer(dealt, dtype=np.uint8).reshape(neighbours, 56)
+    rows = np.frombuffer(dealt[0], dtype=np.uint8).reshape(neighbours, 36)
+    seeds = np.frombuffer(dealt[1], dtype=np.uint8).reshape(neighbours, 20)
     # a neighbour is higher where this member is not; what it opens is the share that was dealt
     for of_whom in (np.zeros(neighbours, np.uint8), np.ones(neighbours, np.uint8), of_box):
-        sealed = np.where(of_whom[:, None] == 1, rows[:, 20:40], rows[:, :20]).tobytes()
+        sealed = np.where(of_whom[:, None] == 1, rows[:, :20], seeds).tobytes()
         opened, plain = both(
             monkeypatch,
-            lambda sealed=sealed, of=of_whom: opened_by(secrets, CONTEXT, higher=1 - higher, of_box=of, sealed=sealed),
+            lambda sealed=sealed, of=of_whom: opened_by(
+                secrets, of_seeds=ROSTER, of_boxes=CONTEXT, higher=1 - higher, of_box=of, sealed=sealed
+            ),
         )
         assert opened == plain
-        expected = np.where(of_whom[:, None] == 1, shares[:, 5:], shares[:, :5])
+        expected = np.where(of_whom[:, None] == 1, of_boxes, of_seeds)
         assert np.frombuffer(opened, dtype="<u4").reshape(neighbours, 5).tolist() == expected.tolist()
     keys, plain_keys = both(monkeypatch, lambda: keys_with(secrets, CONTEXT))
     assert keys.tolist() == plain_keys.tolist()
-    assert (rows[:, 40:] ^ box_pads(box_key, neighbours)).tolist() == keys.tolist()
+    assert (rows[:, 20:] ^ box_pads(box_key, neighbours)).tolist() == keys.tolist()
 
 
 def test_a_round_is_to_the_byte_what_it_was_when_its_format_was_fixed() -> None:
-    """Owners of other versions take part: digests of what an earlier, separate implementation gave."""
+    """Owners of other versions take part: digests of what the plain definitions and an earlier implementation gave."""
     group, roster = Dealt(10), list(range(10))
-    assert _digest(group.dealers[p].dealt(ROUND) for p in roster) == "4d79298fbe064d76289405c8b15ec0af"
+    assert _digest(group.dealers[p].dealt(ROUND) for p in roster) == "a7f94db16fb7965696ab29ff7d39f25d"
+    assert (
+        _digest(group.dealers[p].masks(ROUND, set(roster)).dealt for p in roster) == "c6f52a539c7066a10d3828b2a13776f9"
+    )
     sent = (group.sent(ROUND, roster, p, range(5)).tobytes() for p in roster)
     assert _digest(sent) == "80d5779ac3dbdfdee3653edf1e23d66c"
     found = group.unmasking(ROUND, roster, roster[:9])
@@ -109,15 +118,15 @@ def test_a_round_is_to_the_byte_what_it_was_when_its_format_was_fixed() -> None:
 
 def test_no_word_of_a_pair_serves_twice() -> None:
     """Shares of 0 under a box key of 0 show the pads: each dealer's differ from the other's, and from the keys."""
-    secrets, nothing = some_secrets(20), np.zeros((20, 10), dtype=np.uint32)
+    secrets, nothing = some_secrets(20), np.zeros((20, 5), dtype=np.uint32)
+    sides = [np.full(20, side, np.uint8) for side in (0, 1)]
     shown = [
-        dealt_to(secrets, CONTEXT, higher=np.full(20, side, np.uint8), shares=nothing, box_key=some_secrets(1))
-        for side in (0, 1)
+        sealed_to(secrets, context, higher=side, shares=nothing) for context in (CONTEXT, ROSTER) for side in sides
     ]
-    rows = [np.frombuffer(each, dtype=np.uint8).reshape(20, 56)[:, :40].reshape(-1, 20) for each in shown]
-    pads = {row.tobytes()[:16] for each in rows for row in each} | {
-        key.tobytes() for key in keys_with(secrets, CONTEXT)
-    }
+    dealt = [dealt_to(secrets, CONTEXT, higher=side, shares=nothing, box_key=some_secrets(1)) for side in sides]
+    assert [np.frombuffer(each, dtype=np.uint8).reshape(20, 36)[:, :20].tobytes() for each in dealt] == shown[:2]
+    rows = np.frombuffer(b"".join(shown), dtype=np.uint8).reshape(-1, 20)
+    pads = {row.tobytes()[:16] for row in rows} | {key.tobytes() for key in keys_with(secrets, CONTEXT)}
     assert len(pads) == 20 * 5
 
 

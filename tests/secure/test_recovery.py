@@ -9,7 +9,7 @@ from dealt_rounds import CONTEXT, Dealt
 from fedgroup.errors import FedgroupError, ProtocolViolation
 from fedgroup.secure.masking import pair_masks
 from fedgroup.secure.recovery import Recovery
-from fedgroup.secure.sharing import LIMBS, SHARE_BYTES, key_of, secret_of
+from fedgroup.secure.sharing import LIMBS, SHARE_BYTES, key_of, secret_of, shares_at
 from fedgroup.secure.terms import MaskedTerms
 
 ROUND, OTHER = b"r" * 16, b"s" * 16
@@ -108,6 +108,33 @@ def test_of_no_member_both_secrets_come_out_when_half_are_told_another_set() -> 
     assert not without.complete
 
 
+def test_who_was_told_another_roster_opens_nothing_of_a_seed() -> None:
+    group = Dealt(10)
+    dealt = group.dealers[9].masks(ROUND, set(range(10))).dealt[:SHARE_BYTES]  # for member 0
+    told = [
+        group.dealers[0].told(ROUND, set(roster), set(roster), bytes(SHARE_BYTES) * (len(roster) - 2) + dealt)
+        for roster in ([*range(10)], [*range(8), 9])
+    ]
+    drawn = group.dealers[9]._drawn(ROUND)[:, :LIMBS]
+    true = shares_at(drawn, np.array([1])).astype("<u4").tobytes()
+    assert [each[-2 * SHARE_BYTES : -SHARE_BYTES] == true for each in told] == [True, False]
+
+
+def test_no_pad_serves_for_two_shares() -> None:
+    """What a share is sealed with is another one for each round, group, roster and secret."""
+    group, other = Dealt(5), Dealt(5, digest=b"another group")
+    pads = []
+    for dealer, name in ((group.dealers[1], ROUND), (group.dealers[1], OTHER), (other.dealers[1], ROUND)):
+        share = shares_at(dealer._drawn(name), np.array([1])).astype("<u4")
+        for sealed, true in (
+            (dealer.dealt(name), share[:, LIMBS:]),
+            (dealer.masks(name, set(range(5))).dealt, share[:, :LIMBS]),
+            (dealer.masks(name, {0, 1, 2, 4}).dealt, share[:, :LIMBS]),
+        ):
+            pads.append(np.frombuffer(sealed[:SHARE_BYTES], dtype=np.uint8) ^ true.view(np.uint8).ravel())
+    assert len({pad.tobytes() for pad in pads}) == 9
+
+
 def test_a_share_is_opened_as_what_it_is_of_whatever_is_given_in_its_place() -> None:
     group = Dealt(10)
     roster = list(range(10))
@@ -130,8 +157,14 @@ def test_a_share_is_opened_as_what_it_is_of_whatever_is_given_in_its_place() -> 
 def test_what_is_dealt_is_the_same_again_and_another_in_another_round() -> None:
     one, same, other = Dealt(5).dealers[1], Dealt(5).dealers[1], Dealt(5, digest=b"another group").dealers[1]
     assert one.dealt(ROUND) == same.dealt(ROUND)
-    several = [one.dealt(ROUND), one.dealt(OTHER), other.dealt(ROUND)]
-    assert len({each[start : start + 16] for each in several for start in range(0, len(each) - 16, 28)}) == 24
+    before = [one.dealt(ROUND), one.dealt(OTHER), other.dealt(ROUND)]
+    assert len({each[start : start + 16] for each in before for start in range(0, len(each), 18)}) == 24
+    everybody, without = set(range(5)), {0, 1, 2, 4}
+    assert one.masks(ROUND, everybody).dealt == same.masks(ROUND, everybody).dealt
+    rounds = [(one, ROUND, everybody), (one, OTHER, everybody), (other, ROUND, everybody), (one, ROUND, without)]
+    then = [dealer.masks(name, roster).dealt for dealer, name, roster in rounds]
+    assert [len(each) for each in then] == [80, 80, 80, 60]  # for those in the roster only
+    assert len({each[start : start + 20] for each in then for start in range(0, len(each), 20)}) == 15
     assert "private" in repr(one)
     assert "private" in repr(one.masks(ROUND, {0, 2}))
 

@@ -253,6 +253,8 @@ def test_old_replies_are_dropped_and_their_charges_stay(file: HostedFile, monkey
 
 def test_survivors_of_a_round_are_kept_once_for_each_owner(file: HostedFile) -> None:
     ann, bob = (HostedLedger(file, name, new=True) for name in ("ann", "bob"))
+    ann.flush()
+    assert not ann.unflushed
     assert ann.keep_survivors(b"r", b"first") == b"first"
     assert ann.unflushed
     assert ann.keep_survivors(b"r", b"second") == b"first"

@@ -261,18 +261,13 @@ class Asking:
             messages |= dict.fromkeys(to, go)
         # what is recovered must leave time for its last step
         left = (deadline - asyncio.get_running_loop().time()) * (0.7 if dealt else 1.0)
-        taking = SecondStep(tally, going, rosters, self._protection)
-        said = await self._said(round_id, messages, (Masked, Noisy), taking, tally, seconds=left * 0.8)
-        late = {name: go for name, go in messages.items() if name not in said.said and name not in said.refused}
-        if late:  # leaders that wait for letters are to do with those they have
-            said.add(await self._said(round_id, late, (Masked, Noisy), taking, tally, seconds=left * 0.2))
-        tally.refused |= said.refused
-        tally.silent |= messages.keys() - said.said.keys() - said.refused.keys()
-        tally.paid |= _may_have_paid(messages, said)
-        counted = {name for name, kept in said.said.items() if isinstance(kept, Counted)}
+        taking = SecondStep(tally, going, rosters, self._protection, dealing=dealt)
+        said = await self._given(round_id, messages, taking, tally, seconds=left)
+        dealt_then = {name: kept.dealt for name, kept in said.said.items() if isinstance(kept, Counted)}
+        counted = set(dealt_then)
         # a silent leader is missing with its group; its members are not asked again
         masked = [group for group in going if group.mode == "masked"]
-        found = [Recovered.of(g, rosters[g.name], counted, replies.said) for g in masked if g.name in dealt]
+        found = [Recovered.of(g, rosters[g.name], replies.said, dealt_then) for g in masked if g.name in dealt]
         able = [each for each in found if each is not None]
         await self._unmasked(asked, able, taking, tally, deadline=deadline)
         hidden = [group for group in masked if group.name in dealt and group not in [each.group for each in able]]
@@ -287,6 +282,19 @@ class Asking:
         again = [group for group in spoilt if _could_go(group, tally.left_out)]
         tally.given_up += len(spoilt) - len(again)
         return again
+
+    async def _given(
+        self, round_id: bytes, messages: Mapping[str, Go], taking: SecondStep, tally: Tally, *, seconds: float
+    ) -> Replies:
+        """Return what is kept of what members give; leaders that wait for letters are told in time to do with less."""
+        said = await self._said(round_id, messages, (Masked, Noisy), taking, tally, seconds=seconds * 0.8)
+        late = {name: go for name, go in messages.items() if name not in said.said and name not in said.refused}
+        if late:
+            said.add(await self._said(round_id, late, (Masked, Noisy), taking, tally, seconds=seconds * 0.2))
+        tally.refused |= said.refused
+        tally.silent |= messages.keys() - said.said.keys() - said.refused.keys()
+        tally.paid |= _may_have_paid(messages, said)
+        return said
 
     async def _unmasked(
         self, asked: Ask, groups: Sequence[Recovered], taking: SecondStep, tally: Tally, *, deadline: float

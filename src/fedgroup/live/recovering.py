@@ -17,16 +17,23 @@ from typing import Any
 from fedgroup.live.desk import Desk
 from fedgroup.live.plans import LiveGroup
 from fedgroup.messages.asked import Ask, Unmask
-from fedgroup.messages.said import Ready, Unmasked, Vouched
+from fedgroup.messages.said import Masked, Ready, Unmasked, Vouched
 from fedgroup.owner.rounds import masked_context
 from fedgroup.secure.pair_words import DEALT_BYTES
 from fedgroup.secure.recovery import Unmasking
+from fedgroup.secure.sharing import SHARE_BYTES
 from fedgroup.transport.codec import decode, encode
 
 
 def fits(group: LiveGroup, position: int, ready: Ready) -> bool:
     """Tell whether a member dealt a share to each of its neighbours."""
     return len(ready.dealt) == DEALT_BYTES * len(group.neighbours[position])
+
+
+def fits_then(group: LiveGroup, owner: str, reply: Masked, roster: Collection[int]) -> bool:
+    """Tell whether a member dealt a share, with its value, to each of its neighbours in a roster."""
+    near = group.neighbours[group.members.index(owner)]
+    return len(reply.dealt) == SHARE_BYTES * len(set(near).intersection(roster))
 
 
 @dataclass(eq=False)
@@ -40,17 +47,26 @@ class Recovered:
 
     @classmethod
     def of(
-        cls, group: LiveGroup, roster: Sequence[int], counted: Collection[str], dealt: Mapping[str, Ready]
+        cls, group: LiveGroup, roster: Sequence[int], dealt: Mapping[str, Ready], dealt_then: Mapping[str, bytes]
     ) -> Recovered | None:
-        """Return the group with those on its roster whose values were counted; None if these are too few."""
+        """Return the group with those on its roster whose values were counted; None if these are too few.
+
+        These dealt something with their values.
+        """
+        counted = dealt_then.keys()
         survivors = [p for p in roster if group.members[p] in counted]
         recovery = group.recovery
         if recovery is None or not recovery.allows(roster, survivors):
             return None
-        shares = {p: dealt[group.members[p]].dealt for p in roster}
-        return cls(
-            group, roster, Unmasking(recovery, group.neighbours, roster=roster, survivors=survivors, dealt=shares)
+        unmasking = Unmasking(
+            recovery,
+            group.neighbours,
+            roster=roster,
+            survivors=survivors,
+            dealt={p: dealt[group.members[p]].dealt for p in roster},
+            dealt_then={p: dealt_then[group.members[p]] for p in survivors},
         )
+        return cls(group, roster, unmasking)
 
     @property
     def survivors(self) -> list[str]:

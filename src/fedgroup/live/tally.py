@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fedgroup.live.bounds import ends_of
 from fedgroup.live.plans import LiveGroup
-from fedgroup.live.recovering import Recovered
+from fedgroup.live.recovering import Recovered, fits_then
 from fedgroup.live.sheets import Sheet
 from fedgroup.messages import NoisyTotals
 from fedgroup.messages.asked import Ask
@@ -35,7 +35,9 @@ Words = npt.NDArray[np.unsignedinteger[Any]]
 
 @dataclass(frozen=True)
 class Counted:
-    """A vector that fitted its question and was added up."""
+    """A vector that fitted its question and was added up, and the shares of masks that came with it."""
+
+    dealt: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -205,9 +207,13 @@ class SecondStep:
         groups: Iterable[LiveGroup],
         rosters: Mapping[str, Sequence[int]],
         protection: Protection,
+        *,
+        dealing: Collection[str] = (),
     ) -> None:
+        """Members of groups that are `dealing` send shares of their masks, too."""
         self._tally = tally
         self._rosters = rosters
+        self._dealing = frozenset(dealing)
         self._of = {name: group for group in groups for name in group.members}
         self._widths = {group.name: word_bytes(tally.query, protection, group.terms) for group in self._of.values()}
         self._sums: dict[str, Words] = {}
@@ -217,7 +223,7 @@ class SecondStep:
         group = self._of[owner]
         if group.mode == "trusted":
             return self._led(group, reply) if owner == group.members[0] else Unfit()
-        return self._masked(group, reply)
+        return self._masked(group, owner, reply)
 
     def finish(self, group: LiveGroup, counted: Iterable[str]) -> bool:
         """Add up a masked group whose members on the roster were all counted; tell whether they were."""
@@ -252,13 +258,15 @@ class SecondStep:
         self._tally.add(reply.sums, heard=heard, group=group.name)
         return Counted()
 
-    def _masked(self, group: LiveGroup, reply: Any) -> Any:
+    def _masked(self, group: LiveGroup, owner: str, reply: Any) -> Any:
         width, words = self._widths[group.name], self._tally.words
         if not isinstance(reply, Masked) or len(reply.words) != width * words:
             return Unfit()
+        if group.name in self._dealing and not fits_then(group, owner, reply, self._rosters[group.name]):
+            return Unfit()
         total = self._sums.setdefault(group.name, np.zeros(words, dtype=f"u{width}"))
         total += np.frombuffer(reply.words, dtype=f"<u{width}")
-        return Counted()
+        return Counted(reply.dealt if group.name in self._dealing else b"")
 
 
 def _within(sums: Ints, farthest: int) -> bool:

@@ -121,7 +121,7 @@ class Ask:
     """A question, to be answered alone (no plan) or in the group of a plan, within some time; `by` names the asker.
 
     `logged` tells where it stands in the provider's public log. With `recovers`, members of a masked group deal shares
-    of their masks with `Ready`, so that the round stands when some of them fall silent; see `Unmask`.
+    of their masks with `Ready` and `Masked`, so that the round stands when some of them fall silent; see `Unmask`.
     """
 
     round: bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedgroup.errors import ProtocolViolation
 
-VERSION = 8
+VERSION = 9
 ID_BYTES = 16
 SIGNATURE_BYTES = 64
 AGREED_BYTES = 16

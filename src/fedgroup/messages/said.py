@@ -116,7 +116,8 @@ class Noisy:
 class Ready:
     """The owner would answer this round; nothing is charged yet.
 
-    `dealt` are shares of its masks, sealed for its neighbours in a masked group, where the question asks for them.
+    `dealt` are, where the question asks for them, shares of its box key, and its boxed keys, for its neighbours in a
+    masked group.
     """
 
     round: bytes
@@ -131,15 +132,18 @@ class Ready:
 class Masked:
     """The owner's values with their shares of noise, masked, bin after bin, each with the question's parts.
 
-    A word has 8 bytes, the lowest first, or 4 where public bounds say that no sum needs more.
+    A word has 8 bytes, the lowest first, or 4 where public bounds say that no sum needs more. `dealt` are shares of its
+    seed, sealed for its neighbours in the roster, where the question asks for them.
     """
 
     round: bytes
     words: bytes
+    dealt: bytes = b""
 
     def __post_init__(self) -> None:
         require_id(self.round)
         require(4 <= len(self.words) <= 8 * MOST_WORDS, f"an answer has at most {MOST_WORDS} values of 8 bytes")
+        require(len(self.dealt) <= MOST_DEALT, f"shares have at most {MOST_DEALT} bytes")
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class Unmaskings:
         self._answered: OrderedDict[bytes, _Answered] = OrderedDict()
 
     def dealt(self, round_id: bytes, group: Group) -> bytes:
-        """Return the shares of this owner's masks in a round, sealed for its neighbours."""
+        """Return what this owner deals before a round's roster is fixed, sealed for its neighbours."""
         return self._dealer(group).dealt(round_id)
 
     def masks(self, this: Round, roster: Sequence[int], *, now: float) -> OwnMasks:

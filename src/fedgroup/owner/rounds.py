@@ -245,7 +245,7 @@ def masked_reply(
         parts=np.array([parts], dtype=np.int64),
         mask=mask,
     )
-    return Masked(this.ask.round, words.tobytes())
+    return Masked(this.ask.round, words.tobytes(), b"" if own is None else own.dealt)
 
 
 def told_of_masked(this: Round, heard: int, protection: Protection) -> str:

@@ -55,50 +55,52 @@ def keys_with(secrets: Blocks, keys: RoundKeys) -> Blocks:
     return found
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def _hide(into: Halves, share: Halves, low: np.uint64, high: np.uint64, pad: np.uint64, keys: RoundKeys) -> None:
+    """Write a share of five halves under a pad of a pair, which is two blocks, from that number on."""
+    one, two = _mask(low, high, pad, keys)
+    three, _ = _mask(low, high, pad + np.uint64(1), keys)
+    into[0] = share[0] ^ np.uint32(one & _LOW)
+    into[1] = share[1] ^ np.uint32(one >> _HALF)
+    into[2] = share[2] ^ np.uint32(two & _LOW)
+    into[3] = share[3] ^ np.uint32(two >> _HALF)
+    into[4] = share[4] ^ np.uint32(three & _LOW)
+
+
 @numba.njit(cache=True, nogil=True)
 def dealt_to(
     secrets: Blocks, keys: RoundKeys, higher: Flags, shares: Halves, box: Blocks, box_keys: RoundKeys
 ) -> Halves:
-    """Return what a member deals to each neighbour: shares under its pads of the pair, and the round key, boxed."""
-    dealt = np.empty((len(secrets), 14), dtype=np.uint32)
+    """Return what a member deals to each neighbour: a share under its pad of the pair, and the round key, boxed."""
+    dealt = np.empty((len(secrets), 9), dtype=np.uint32)
     for at in range(len(secrets)):
         low, high = secrets[at, 0], secrets[at, 1]
-        pads = np.uint64(1 + 3 * higher[at])
-        one, two = _mask(low, high, pads, keys)
-        three, four = _mask(low, high, pads + np.uint64(1), keys)
-        five, six = _mask(low, high, pads + np.uint64(2), keys)
-        _hide(dealt[at], shares[at], 0, one, two, three)
-        _hide(dealt[at], shares[at], 5, four, five, six)
+        _hide(dealt[at], shares[at], low, high, np.uint64(1 + 2 * higher[at]), keys)
         one, two = _mask(low, high, np.uint64(0), keys)
         three, four = _mask(box[0, 0], box[0, 1], np.uint64(at), box_keys)
         one, two = one ^ three, two ^ four
-        dealt[at, 10], dealt[at, 11] = one & _LOW, one >> _HALF
-        dealt[at, 12], dealt[at, 13] = two & _LOW, two >> _HALF
+        dealt[at, 5], dealt[at, 6] = one & _LOW, one >> _HALF
+        dealt[at, 7], dealt[at, 8] = two & _LOW, two >> _HALF
     return dealt
 
 
 @numba.njit(cache=True, nogil=True)
-def opened_by(secrets: Blocks, keys: RoundKeys, higher: Flags, of_box: Flags, sealed: Halves) -> Halves:
+def sealed_to(secrets: Blocks, keys: RoundKeys, higher: Flags, shares: Halves) -> Halves:
+    """Return a share for each neighbour under the member's pad of the pair."""
+    sealed = np.empty((len(secrets), 5), dtype=np.uint32)
+    for at in range(len(secrets)):
+        _hide(sealed[at], shares[at], secrets[at, 0], secrets[at, 1], np.uint64(1 + 2 * higher[at]), keys)
+    return sealed
+
+
+@numba.njit(cache=True, nogil=True)
+def opened_by(
+    secrets: Blocks, seeds: RoundKeys, boxes: RoundKeys, higher: Flags, of_box: Flags, sealed: Halves
+) -> Halves:
     """Return the shares that neighbours dealt to a member: of each the seed's, or the box key's."""
     opened = np.empty((len(secrets), 5), dtype=np.uint32)
     for at in range(len(secrets)):
-        low, high = secrets[at, 0], secrets[at, 1]
-        pads = np.uint64(4 - 3 * higher[at])  # the neighbour's: it is lower where this member is higher
-        three, four = _mask(low, high, pads + np.uint64(1), keys)
-        if of_box[at]:
-            five, six = _mask(low, high, pads + np.uint64(2), keys)
-            _hide(opened[at], sealed[at], 0, four, five, six)
-        else:
-            one, two = _mask(low, high, pads, keys)
-            _hide(opened[at], sealed[at], 0, one, two, three)
+        pad = np.uint64(3 - 2 * higher[at])  # the neighbour's: it is lower where this member is higher
+        keys = boxes if of_box[at] else seeds
+        _hide(opened[at], sealed[at], secrets[at, 0], secrets[at, 1], pad, keys)
     return opened
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def _hide(into: Halves, share: Halves, start: int, one: np.uint64, two: np.uint64, three: np.uint64) -> None:
-    """Write five halves under the first five of a pad of three words."""
-    into[start] = share[start] ^ np.uint32(one & _LOW)
-    into[start + 1] = share[start + 1] ^ np.uint32(one >> _HALF)
-    into[start + 2] = share[start + 2] ^ np.uint32(two & _LOW)
-    into[start + 3] = share[start + 3] ^ np.uint32(two >> _HALF)
-    into[start + 4] = share[start + 4] ^ np.uint32(three & _LOW)

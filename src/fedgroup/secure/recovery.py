@@ -1,9 +1,10 @@
 """Masked rounds that stand when members fall silent: masks of a round, and shares by which others take them off.
 
 In such a round a member masks twice: by a key of this round with each neighbour, which follows from their pair secret,
-and by a seed of its own. Before the roster is fixed it deals shares of the seed, and of a *box key* under which its
-round keys lie boxed, sealed for each neighbour; the provider carries them. Once values came, members are shown who of
-the roster was heard. Of those heard they tell shares of the seed, of the others shares of the box key, of nobody both.
+and by a seed of its own. Before the roster is fixed it deals shares of a *box key* under which its round keys lie
+boxed; with its value, shares of the seed, for this very roster: each sealed for a neighbour, and carried by the
+provider. Once values came, members are shown who of the roster was heard. Of those heard they tell shares of the seed,
+of the others shares of the box key, of nobody both. Who was told another roster opens nothing of the seed.
 
 Requires:  pair secrets that only the two owners know; an `own` secret that nobody else knows, and that is forgotten
            with the group; a round id that is dealt for once; that members tell shares for one set in a round, and, in a
@@ -28,7 +29,15 @@ from fedgroup.privacy.keystream import Keystream
 from fedgroup.secure.mask_graph import LIVE_FAILURE, mask_degree, mask_edges
 from fedgroup.secure.masking import Secrets, Words, sum_of_pair_masks
 from fedgroup.secure.pair_keys import SECRET_BYTES
-from fedgroup.secure.pair_words import DEALT_BYTES, box_pads, context_of, dealt_to, keys_with, opened_by
+from fedgroup.secure.pair_words import (
+    DEALT_BYTES,
+    box_pads,
+    context_of,
+    dealt_to,
+    keys_with,
+    opened_by,
+    sealed_to,
+)
 from fedgroup.secure.sharing import LIMBS, SHARE_BYTES, key_of, polynomials, secret_of, shares_at
 from fedgroup.secure.signatures import statement
 from fedgroup.secure.terms import MaskedTerms
@@ -89,10 +98,14 @@ def sum_of_self_masks(seeds: Secrets, *, words: int, first: int = 0) -> Words:
 
 @dataclass(frozen=True, eq=False)
 class OwnMasks:
-    """How one member masks in one round: its keys with its neighbours, in their order, and its own seed."""
+    """How one member masks in one round: its keys with its neighbours, in their order, and its own seed.
+
+    `dealt` are shares of the seed, sealed for these neighbours.
+    """
 
     keys: Secrets
     seed: Secrets
+    dealt: bytes
 
     def __repr__(self) -> str:
         return "OwnMasks(<private>)"
@@ -143,21 +156,34 @@ class Dealer:
     def _context(self, round_id: bytes) -> bytes:
         return _round_context(self._digest, round_id)
 
+    def _context_of_seeds(self, round_id: bytes, roster: Set[int]) -> bytes:
+        return _roster_context(self._digest, round_id, _positions(sorted(roster)))
+
     def dealt(self, round_id: bytes) -> bytes:
-        """Return what this member deals in a round: `DEALT_BYTES` for each neighbour, in their order."""
-        drawn = self._drawn(round_id)
+        """Return what this member deals before a roster is fixed: `DEALT_BYTES` for each neighbour, in their order."""
+        drawn = self._drawn(round_id)[:, LIMBS:]
         return dealt_to(
             self.pair_secrets,
             self._context(round_id),
             higher=self._higher,
             shares=shares_at(drawn, self._points).astype(np.uint32),
-            box_key=_rows(key_of(drawn[0, LIMBS:])),
+            box_key=_rows(key_of(drawn[0])),
         )
 
-    def masks(self, round_id: bytes, present: Set[int]) -> OwnMasks:
-        """Return how this member masks in a round with those neighbours that are present."""
-        secrets = self.pair_secrets[self._among(present)]
-        return OwnMasks(keys_with(secrets, self._context(round_id)), _rows(key_of(self._drawn(round_id)[0, :LIMBS])))
+    def masks(self, round_id: bytes, roster: Set[int]) -> OwnMasks:
+        """Return how this member masks in a round with those neighbours that are in its roster."""
+        chosen, drawn = self._among(roster), self._drawn(round_id)[:, :LIMBS]
+        secrets = self.pair_secrets[chosen]
+        return OwnMasks(
+            keys_with(secrets, self._context(round_id)),
+            _rows(key_of(drawn[0])),
+            sealed_to(
+                secrets,
+                self._context_of_seeds(round_id, roster),
+                higher=self._higher[chosen],
+                shares=shares_at(drawn, self._points[chosen]).astype(np.uint32),
+            ),
+        )
 
     def told(self, round_id: bytes, roster: Set[int], survivors: Set[int], sealed: bytes) -> bytes:
         """Return the shares that this member tells: those sealed for it, of neighbours in the roster, and its own.
@@ -171,7 +197,8 @@ class Dealer:
             raise ProtocolViolation("a member is given a sealed share of every neighbour in the roster")
         opened = opened_by(
             self.pair_secrets[chosen],
-            self._context(round_id),
+            of_seeds=self._context_of_seeds(round_id, roster),
+            of_boxes=self._context(round_id),
             higher=self._higher[chosen],
             of_box=np.logical_not(self._among(survivors)[chosen]).view(np.uint8),
             sealed=sealed,
@@ -190,7 +217,8 @@ class Dealer:
 class Unmasking:
     """The provider's side: it carries sealed shares, takes in opened ones, and takes masks off a sum.
 
-    `neighbours` are those of every member of the group, `dealt` is what each of the roster dealt, by position.
+    `neighbours` are those of every member of the group. By position, `dealt` is what each of the roster dealt before it
+    was fixed, and `dealt_then` what each survivor dealt with its value.
     """
 
     def __init__(
@@ -201,6 +229,7 @@ class Unmasking:
         roster: Sequence[int],
         survivors: Sequence[int],
         dealt: Mapping[int, bytes],
+        dealt_then: Mapping[int, bytes],
     ) -> None:
         recovery.require_enough(roster, survivors)
         self._neighbours = neighbours
@@ -208,7 +237,8 @@ class Unmasking:
         self._present = frozenset(roster)
         self.survivors = list(survivors)
         self._heard = frozenset(survivors)
-        self._dealt = {p: np.frombuffer(dealt[p], dtype=np.uint8).reshape(-1, DEALT_BYTES) for p in roster}
+        self._dealt = {p: _rows(dealt[p], DEALT_BYTES) for p in roster if p not in self._heard}
+        self._dealt_then = {p: _rows(dealt_then[p], SHARE_BYTES) for p in survivors}
         self._needed = np.array([recovery.threshold(len(each) + 1) for each in neighbours])
         self._shares: dict[int, npt.NDArray[np.uint32]] = {}  # by holder: of every member, or nothing in its place
         self._held = np.zeros(len(neighbours), dtype=np.int64)  # how many members told a share of each one's secret
@@ -226,9 +256,10 @@ class Unmasking:
     def _sealed(self) -> Bytes:
         """The sealed shares, by dealer and holder: of survivors' seeds, of others' box keys."""
         found = np.zeros((len(self._neighbours), len(self._neighbours), SHARE_BYTES), dtype=np.uint8)
+        for dealer, dealt in self._dealt_then.items():
+            found[dealer, self._dealers[dealer][:-1]] = dealt
         for dealer, dealt in self._dealt.items():
-            start = 0 if dealer in self._heard else SHARE_BYTES
-            found[dealer, list(self._neighbours[dealer])] = dealt[:, start : start + SHARE_BYTES]
+            found[dealer, list(self._neighbours[dealer])] = dealt[:, :SHARE_BYTES]
         return found
 
     def sealed_for(self, holder: int) -> bytes:
@@ -278,7 +309,7 @@ class Unmasking:
         rows, signs = [_NO_KEYS], list[int]()
         for dropped in sorted(self._present - self._heard):
             others = self._neighbours[dropped]
-            keys = self._dealt[dropped][:, 2 * SHARE_BYTES :] ^ box_pads(_rows(self._keys[dropped]), len(others))
+            keys = self._dealt[dropped][:, SHARE_BYTES:] ^ box_pads(_rows(self._keys[dropped]), len(others))
             for key, other in zip(keys, others, strict=True):
                 if other in self._heard:
                     rows.append(key[None])
@@ -324,13 +355,18 @@ def _positions(positions: Iterable[int]) -> bytes:
     return b"".join(position.to_bytes(4, "big") for position in positions)
 
 
-def _rows(key: bytes) -> Secrets:
-    return np.frombuffer(key, dtype=np.uint8).reshape(-1, SECRET_BYTES)
+def _rows(packed: bytes, length: int = SECRET_BYTES) -> Bytes:
+    return np.frombuffer(packed, dtype=np.uint8).reshape(-1, length)
 
 
 @lru_cache(maxsize=512)  # the members of a group deal, mask and tell under the same one
 def _round_context(digest: bytes, round_id: bytes) -> bytes:
     return context_of("round keys", digest, round_id)
+
+
+@lru_cache(maxsize=512)
+def _roster_context(digest: bytes, round_id: bytes, roster: bytes) -> bytes:
+    return context_of("shares of seeds", digest, round_id, roster)
 
 
 _NO_KEYS: Secrets = np.empty((0, SECRET_BYTES), dtype=np.uint8)
