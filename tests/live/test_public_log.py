@@ -116,7 +116,7 @@ def test_a_spoilt_round_and_its_rerun_are_told_and_nothing_of_what_was_spoilt(
     """Where masks come off for the others, the one round is told, with how many were heard."""
 
     async def run() -> None:
-        async with city(signer=signer, owners=4, dropouts=0.3, recovery=recovery) as found:
+        async with city(signer=signer, owners=4, recovery=recovery) as found:
             await found.provider.ask(count(), method="cohorts")
             sick = found.owners["owner-1"]
             prepare = sick.node.prepare

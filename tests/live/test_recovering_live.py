@@ -96,6 +96,23 @@ def test_more_than_a_tenth_of_one_cohort_silent_and_only_that_cohort_gives_nothi
     in_driven_time(story())
 
 
+@pytest.mark.parametrize(("kind", "reruns"), [("Ask", 0), ("Go", 1)])
+def test_as_few_members_as_must_be_heard_give_an_answer(kind: str, reruns: int, city: Callable[..., Any]) -> None:
+    """Where many may be silent nobody pays in a round of too few: one of ten is to spare, and three are silent."""
+
+    async def story() -> None:
+        async with city(10, cohort_size=10, cap=1e4, dropouts=0.3) as here:
+            (members,) = await asked_once(here)
+            for name in members[:3]:
+                Ignoring(here.owners[name], kind)
+            answer = await here.provider.ask(QUERY, method="cohorts", fresh=True)
+            assert (answer.heard, answer.missing, answer.epsilon) == (7, 3, 30 * (1 + reruns))
+            assert answer.value == here.true_count(QUERY, members[3:])
+            assert {spent(here)[name] for name in members[3:]} == {60 + 30 * reruns}
+
+    in_driven_time(story())
+
+
 @pytest.mark.parametrize(("mute", "heard"), [(2, 7), (3, 0)])
 def test_members_may_fall_silent_after_their_values_left_as_long_as_enough_tell_shares(
     mute: int, heard: int, city: Callable[..., Any]

@@ -55,10 +55,13 @@ def test_thresholds_exclude_two_sets_and_more_dropped_members_than_can_be_spared
             assert (needed - 1) * (spare + 1) <= members * spare + c  # and is not larger than it must be
             assert 2 * needed > members + c
             assert needed <= members - spare
+            assert needed <= recovery.terms.least_heard  # nobody pays in a round whose masks can never come off
             assert spare <= members - recovery.terms.least_heard
     usual = [Recovery.of(MaskedTerms(n), degree=n - 1) for n in EVERYBODY]
     assert [each.spare for each in usual if each is not None] == [-(-n // 10) for n in EVERYBODY]
     assert Recovery.of(MaskedTerms(3), degree=2) is None
+    assert Recovery.of(MaskedTerms(10, 1, 3), degree=9) == Recovery(MaskedTerms(10, 1, 3), spare=1, signers=0)
+    assert Recovery.of(MaskedTerms(10, 1, 5), degree=9) is None  # five would be heard, and two secrets take six
 
 
 def test_groups_without_all_pairs_need_signatures_of_more_than_half_and_of_all_colluders() -> None:

@@ -51,10 +51,10 @@ _MOST_REMEMBERED = 2
 class Recovery:
     """How a group's rounds withstand silence: up to `spare` members of a roster may be left out of its sum.
 
-    With e to spare, c colluders and n members that hold shares, a secret takes more than (n e + c) / (e + 1) of them.
-    In a group without all pairs a secret is shared with fewer, the neighbours: there more than (n + c) / 2 members,
-    `signers`, sign who is left out before anything is told, and a secret takes more than (neighbours + 1 + c) / 2, and
-    more than c.
+    With e to spare, c colluders and n members that hold shares, a secret takes more than (n e + c) / (e + 1) of them:
+    no more than are to be heard at all. In a group without all pairs a secret is shared with fewer, the neighbours:
+    there more than (n + c) / 2 members, `signers`, sign who is left out before anything is told, and a secret takes
+    more than (neighbours + 1 + c) / 2, and more than c.
     """
 
     terms: MaskedTerms
@@ -67,8 +67,8 @@ class Recovery:
         members, colluders = terms.members, terms.colluders
         lost = members - terms.least_heard
         if degree >= members - 1:
-            spare = next((e for e in range(lost, 0, -1) if e * (e + 1) < members - colluders), 0)
-            return cls(terms, spare, 0) if spare else None
+            found = (cls(terms, spare, 0) for spare in range(lost, 0, -1))
+            return next((one for one in found if one.threshold(members) <= terms.least_heard), None)
         signers = (members + colluders) // 2 + 1
         able = lost > 0 and signers <= terms.least_heard and 2 * colluders < degree
         return cls(terms, lost, signers) if able else None
