@@ -43,6 +43,9 @@ class End:
         for to, payload in messages:
             self._broker.carry(self._name, to, payload)
 
+    def when_left(self, call: Callable[[], None]) -> None:
+        call()
+
     def hold(self) -> None: ...
 
     def go_on(self) -> None: ...

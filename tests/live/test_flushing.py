@@ -13,6 +13,7 @@ import pytest
 from live_world import PATIENCE_S
 
 from fedgroup.errors import LedgerUnavailable
+from fedgroup.live import owner
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.owner import RunningOwner
 from fedgroup.owner.together import Answers
@@ -70,6 +71,7 @@ class Wire:
     sent: list[list[tuple[bytes, bool]]] = field(default_factory=list)
     held: int = 0
     hear: Hear | None = None
+    when_room: list[Callable[[], None]] = field(default_factory=list)
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def listen(self, hear: Hear) -> None:
@@ -79,6 +81,9 @@ class Wire:
         self.sent.append([(payload, self.ledger.free.is_set()) for _, payload in messages])
         self.ledger.unflushed = True  # for those that come next
         self.news.set()
+
+    def when_left(self, call: Callable[[], None]) -> None:
+        self.when_room.append(call)
 
     def hold(self) -> None:
         self.held += 1
@@ -178,6 +183,37 @@ async def test_an_owner_reads_no_more_while_much_is_under_way_and_answers_all_in
     flushing.close()
 
 
+@pytest.mark.parametrize("in_thread", [False, True])
+@in_a_loop
+async def test_an_owner_that_said_much_begins_nothing_more_until_it_has_left(
+    in_thread: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reply that is kept is on disk already: said again and again, it would fill the memory."""
+    monkeypatch.setattr(owner, "_MOST_SAID_BYTES", 1_000)
+    node, flushing = Node(Ledger(), echoes=True), Flushing()
+    wire = Wire(node.ledger)
+    node.ledger.free.set()
+    answering(node, wire, flushing, in_thread=in_thread)
+    questions = [b"%099d" % number for number in range(1_000)]
+    for question in questions:
+        wire.bring(question)
+    pauses = 0
+    while node.answered < len(questions):
+        async with asyncio.timeout(PATIENCE_S):
+            while not wire.when_room:
+                await asyncio.sleep(0)
+        for _ in range(300):  # nothing more comes
+            await asyncio.sleep(0)
+        pauses += 1
+        assert node.answered <= pauses * (10 + 64)
+        (go_on,), wire.when_room = wire.when_room, []
+        go_on()
+    sent = await wire.said(len(questions))
+    assert [word for some in sent for word, _ in some] == questions
+    assert wire.held == 0
+    flushing.close()
+
+
 @in_a_loop
 async def test_an_owner_without_a_thread_for_its_database_refuses_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     node, flushing = Node(Ledger()), Flushing()
@@ -185,11 +221,11 @@ async def test_an_owner_without_a_thread_for_its_database_refuses_and_goes_on(mo
     wire = Wire(node.ledger)
     answering(node, wire, flushing, in_thread=True)
 
-    async def no_thread(*_: Any) -> None:
+    def no_thread(*_: Any) -> None:
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as full:
-        full.setattr(asyncio, "to_thread", no_thread)
+        full.setattr(asyncio.get_running_loop(), "run_in_executor", no_thread)
         for _ in range(100):
             wire.bring(b"question")
         assert {word for some in await wire.said(100) for word, _ in some} == {b"RuntimeError"}
@@ -204,12 +240,12 @@ async def test_an_owner_without_a_thread_for_its_database_refuses_and_goes_on(mo
 async def test_an_owner_that_is_closed_says_nothing_more(in_thread: bool) -> None:
     node, flushing = Node(Ledger()), Flushing()
     wire = Wire(node.ledger)
-    owner = answering(node, wire, flushing, in_thread=in_thread)
+    running = answering(node, wire, flushing, in_thread=in_thread)
     wire.bring(b"question")
     assert await asyncio.to_thread(node.ledger.reached.wait, PATIENCE_S)
     if in_thread:  # what waits for the thread is not asked any more
         wire.bring(b"question", b"question")
-    owner.close()
+    running.close()
     wire.bring(b"question")
     node.ledger.free.set()
     await flushed(flushing, Ledger(free=node.ledger.free))

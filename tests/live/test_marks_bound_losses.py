@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -170,6 +170,9 @@ class Link:
     def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
         self.said += [(payload, self._owner.unnoticed()) for _, payload in messages]
         self.answered.set()
+
+    def when_left(self, call: Callable[[], None]) -> None:
+        call()
 
     def hold(self) -> None: ...
 

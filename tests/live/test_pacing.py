@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,12 +31,16 @@ class Wire:
     left: list[tuple[bytes, float]] = field(default_factory=list)
     held: int = 0
     hear: Hear | None = None
+    when_room: list[Callable[[], None]] = field(default_factory=list)
 
     def listen(self, hear: Hear) -> None:
         self.hear = hear
 
     def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
         self.left += [(payload, now()) for _, payload in messages]
+
+    def when_left(self, call: Callable[[], None]) -> None:
+        self.when_room.append(call)
 
     def hold(self) -> None:
         self.held += 1
@@ -154,6 +158,24 @@ def test_letters_leave_at_the_next_moment_in_their_order_and_reading_does_not_sh
 
     assert in_driven_time(story()) == [0] * 5
     assert wire.left == [(b"1", 0.01), (b"2", 0.01), (b"3", 0.01), (b"4", 0.01), (b"5", 0.02)]
+
+
+def test_who_waits_until_its_letters_have_left_waits_for_the_moment_and_for_the_line() -> None:
+    wire, called = Wire(), list[float]()
+    link = PacedLink(wire, Moments(EVERY_S))
+
+    async def story() -> None:
+        await asyncio.sleep(0.003)
+        link.say([("a", b"1")])
+        link.when_left(lambda: called.append(len(wire.left)))
+        assert wire.when_room == []
+        await asyncio.sleep(EVERY_S)
+        (call,) = wire.when_room
+        assert called == []
+        call()
+
+    in_driven_time(story())
+    assert called == [1]
 
 
 @pytest.mark.parametrize("bound", ["_MOST_HELD", "_MOST_HELD_BYTES"])

@@ -16,13 +16,14 @@ import pytest
 from node_world import MAP, WIRE, FakeSilo, ask
 
 from fedgroup.epsilon import Epsilon
+from fedgroup.errors import InvalidInput
 from fedgroup.live import working
 from fedgroup.live.working import Exchange, Received, Working
 from fedgroup.messages.asked import Ask, Check
 from fedgroup.messages.said import Checked, Noisy, Refused
 from fedgroup.owner.node import PROVIDER, OwnerNode
 from fedgroup.owner.policy import Policy
-from fedgroup.owner.together import answered_together
+from fedgroup.owner.together import Answers, Earlier, answered_together
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
 from fedgroup.storage.hosted_batch import Batch
@@ -91,6 +92,12 @@ class Owner:
 
     def made(self, exchanges: Sequence[Exchange]) -> None:
         self.replies += [WIRE.decode(reply) for one in exchanges for _, reply in one.replies]
+
+
+async def has_replies(owner: Owner) -> None:
+    async with asyncio.timeout(60):
+        while not owner.replies:
+            await asyncio.sleep(0)
 
 
 async def said(at_work: Working, *received: tuple[OwnerNode, list[Any]]) -> list[list[Any]]:
@@ -205,9 +212,42 @@ async def test_an_owner_that_cannot_take_its_replies_keeps_nobody_elses(nodes: l
     at_work, broken, whole = Working(), Broken(nodes[0]), Owner(nodes[1])
     for owner in (broken, whole):
         at_work.begin(owner, Received([(PROVIDER, each) for each in asks(1)], Pulse.now()))
-    while not whole.replies:
-        await asyncio.sleep(0)
+    await has_replies(whole)
     assert told == ["a bug"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+@in_a_loop
+async def test_a_fault_of_one_owner_that_nobody_foresaw_spoils_its_answers_only(
+    late: bool, nodes: list[OwnerNode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(received: Sequence[Any], **_: Any) -> Answers[Any]:
+        def failing() -> Iterator[Any]:
+            if late:  # after others were charged
+                yield Earlier(bytes(16))
+            raise ValueError("a bug")
+
+        return Answers([failing()])
+
+    monkeypatch.setattr(nodes[1], "answering", fails)
+    told: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, about: told.append(str(about["exception"])))
+    replies = await said(Working(), *((node, asks(1)) for node in nodes))
+    assert [type(reply) for (reply,) in replies] == [Noisy, Refused, Noisy]
+    assert told == ["a bug"]
+
+
+@in_a_loop
+async def test_an_owner_that_cannot_tell_what_it_has_left_answers_all_the_same(
+    nodes: list[OwnerNode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def malformed(_: HostedLedger) -> None:
+        raise InvalidInput("the file is malformed")
+
+    monkeypatch.setattr(nodes[0], "policy", replace(nodes[0].policy, tell_left=True))
+    monkeypatch.setattr(HostedLedger, "left", malformed)
+    replies = await said(Working(), *((node, asks(1)) for node in nodes))
+    assert [type(reply) for (reply,) in replies] == [Noisy] * 3
 
 
 @in_a_loop
@@ -215,8 +255,7 @@ async def test_owners_that_are_closed_are_not_charged_for_what_waits(nodes: list
     at_work, gone, whole = Working(), Owner(nodes[0], closed=True), Owner(nodes[1])
     for owner in (gone, whole):
         at_work.begin(owner, Received([(PROVIDER, each) for each in asks(1)], Pulse.now()))
-    while not whole.replies:
-        await asyncio.sleep(0)
+    await has_replies(whole)
     assert (gone.replies, nodes[0].ledger.spent()) == ([], Epsilon(0))  # type: ignore[attr-defined]
 
 

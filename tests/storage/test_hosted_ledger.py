@@ -199,6 +199,23 @@ def test_an_owner_killed_after_its_charge_stays_charged_and_says_nothing_new(
         assert ledger.spent() == Epsilon.of(1)
 
 
+@pytest.mark.parametrize("kind", [HostedFile, OwnerLedger])
+def test_a_mark_that_was_being_written_when_a_process_forked_holds_up_no_child(
+    tmp_path: Path, kind: type[HostedFile] | type[OwnerLedger]
+) -> None:
+    """Whoever held the lock is in the parent only."""
+    with closing(kind(tmp_path / "ledger.db", flushed_later=True)) as ledger, ledger._marking:
+        child = os.fork()
+        if child == 0:  # pragma: no cover - another process
+            signal.alarm(60)
+            try:
+                ledger.write_mark()
+                os._exit(0)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def test_a_mark_that_is_due_for_one_owner_is_written_before_flush_returns_and_tells_of_all(file: HostedFile) -> None:
     told: list[Mark] = []
     file.keep_marked(told.append)

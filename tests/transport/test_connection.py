@@ -62,6 +62,14 @@ async def welcoming(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
         pass
 
 
+async def passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Pass on what comes until it ends."""
+    while piece := await reader.read(10_000):
+        writer.write(piece)
+    writer.close()
+    await writer.wait_closed()
+
+
 def lead_to(*addresses: str) -> None:
     """Let every name lead to these addresses, in the loop that runs."""
 
@@ -162,10 +170,16 @@ def test_a_broker_that_takes_nothing_any_more_is_given_up_although_nothing_is_re
                 assert await link.until_up(PATIENCE_S)
                 link.say([(PROVIDER, bytes(MOST_BYTES))] * 12)  # more than buffers take
                 assert link._holding == 1, "while it does not go out, nothing is handed on"
+                left: list[int] = []
+                link.when_left(lambda: left.append(link.connections))
+                assert left == []
                 async with asyncio.timeout(PATIENCE_S):
                     while link.connections < 2:
                         await asyncio.sleep(0.05)
                 assert link._holding == 0
+                assert left == [1], "it is lost now, and more can be said"
+                link.when_left(lambda: left.append(link.connections))
+                assert len(left) == 2
             over.set()
 
     asyncio.run(journey())
@@ -190,6 +204,39 @@ def test_a_broker_that_takes_what_is_sent_is_not_given_up_while_nothing_is_read(
             await connection.leave()
 
     asyncio.run(journey())
+
+
+def test_a_broker_that_is_slow_to_shake_hands_is_waited_for(
+    federation: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy one takes seconds: a ping is nothing that could be said before."""
+    kept, keep_alive, seen = asyncio.Event(), Connection._keep_alive, list[bool]()
+
+    def noted(self: Connection) -> None:
+        keep_alive(self)
+        seen.append(self._tunnel.open)
+        if len(seen) == 5:
+            kept.set()
+
+    monkeypatch.setattr(Connection, "_keep_alive", noted)
+
+    async def journey() -> None:
+        async with broker_that(welcoming, federation, keepalive_s=1) as address:
+
+            async def busy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                await kept.wait()
+                there, back = await asyncio.open_connection(address.host, address.port)
+                await asyncio.gather(passed_on(reader, back), passed_on(there, writer))
+
+            server = await asyncio.start_server(busy, "127.0.0.1", 0)
+            port = server.sockets[0].getsockname()[1]
+            connection = await asyncio.wait_for(opened(replace(address, port=port)), PATIENCE_S)
+            await connection.leave()
+            server.close()
+            await server.wait_closed()
+
+    asyncio.run(journey())
+    assert seen[:5] == [False] * 5
 
 
 @pytest.mark.parametrize(

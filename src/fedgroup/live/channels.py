@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -124,6 +124,10 @@ class OwnerChannel:
             sealed = self.sealed(pack)
             if sealed is not None:
                 yield PROVIDER, sealed
+
+    def when_left(self, call: Callable[[], None]) -> None:
+        """Call something once all that was said has left."""
+        self._link.when_left(call)
 
     def hold(self) -> None:
         """Read nothing more until `go_on` was called as often."""
@@ -241,9 +245,10 @@ class ProviderChannels:
             waiting, self._waiting, self._next = self._waiting, {}, None
             await self._link.send_many(self._sealed(waiting))
 
-    def _sealed(self, waiting: Mapping[str, Sequence[bytes]]) -> Iterator[tuple[str, bytes]]:
-        for owner, messages in waiting.items():
-            for pack in packed(messages):
+    def _sealed(self, waiting: dict[str, list[bytes]]) -> Iterator[tuple[str, bytes]]:
+        """Yield what waits, sealed, and forget it."""
+        for owner in list(waiting):
+            for pack in packed(waiting.pop(owner)):
                 session = self._sessions.get(owner)
                 if session is not None:
                     yield owner, session.seal(pack)

@@ -6,7 +6,8 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, get_args
 
@@ -245,10 +246,9 @@ class Desk:
         Nobody waits for more than `enough`. Who was silent all the time is asked again the next time, but until it says
         something only a `patient` caller waits for it as long as for others.
         """
-        encoded = _encoded_once(messages, self._encode)
         quiet: set[str] = set() if patient else self._quiet
         with self._board.expecting(about, kinds, messages, quiet=quiet, taking=taking, enough=enough) as replies:
-            await self._link.send_many(encoded)
+            await self._link.send_many(_encoded(messages, self._encode))
             for owner in set(messages) - self.present:
                 replies.give_up_on(owner)
             await replies.wait(seconds)
@@ -270,13 +270,17 @@ class Desk:
 
     async def tell(self, messages: Mapping[str, Any]) -> None:
         """Send each owner its message, expecting nothing."""
-        await self._link.send_many(_encoded_once(messages, self._encode))
+        await self._link.send_many(_encoded(messages, self._encode))
 
 
-def _encoded_once(messages: Mapping[str, Any], encode: Callable[[Any], bytes]) -> list[tuple[str, bytes]]:
-    """Encode each message; the same message to many owners is encoded once."""
+def _encoded(messages: Mapping[str, Any], encode: Callable[[Any], bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield each message encoded, when it is sent; the same message to many owners is encoded once."""
+    receivers = Counter(map(id, messages.values()))
     done: dict[int, bytes] = {}
-    return [
-        (owner, done[id(message)] if id(message) in done else done.setdefault(id(message), encode(message)))
-        for owner, message in messages.items()
-    ]
+    for owner, message in messages.items():
+        encoded = done.get(id(message))
+        if encoded is None:
+            encoded = encode(message)
+            if receivers[id(message)] > 1:
+                done[id(message)] = encoded
+        yield owner, encoded

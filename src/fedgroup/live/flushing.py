@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from fedgroup.errors import LedgerUnavailable
+from fedgroup.live.threads import Once
 from fedgroup.transport.guarding import guarded
 
 _THREADS = 8
@@ -43,19 +43,12 @@ class _Disk:
     waiting: list[Told] = field(default_factory=list)
 
 
+@dataclass(eq=False)
 class _Batch:
-    """What one thread is to flush: done once, by a thread, or told of once as not done."""
+    """What one thread is to flush."""
 
-    def __init__(self, disks: list[_Disk]) -> None:
-        self.disks = disks
-        self._lock = threading.Lock()
-        self._taken = False
-
-    def take(self) -> bool:
-        """Tell whether nobody has taken it before."""
-        with self._lock:
-            before, self._taken = self._taken, True
-        return not before
+    disks: list[_Disk]
+    once: Once = field(default_factory=Once)
 
 
 class Flushing:
@@ -100,7 +93,7 @@ class Flushing:
             try:
                 self._pool.submit(self._flush, batch, loop)
             except RuntimeError:  # it lies in the pool's queue all the same: a thread may come to it yet
-                if batch.take():
+                if batch.once.take():
                     error = LedgerUnavailable("no thread can be started to write ledgers to disk")
                     loop.call_soon(self._told, some, [error] * len(some), loop)
                 return
@@ -111,7 +104,7 @@ class Flushing:
         return [self._waiting.pop(name) for name in list(itertools.islice(free, _MOST_AT_ONCE))]
 
     def _flush(self, batch: _Batch, loop: asyncio.AbstractEventLoop) -> None:
-        if batch.take():
+        if batch.once.take():
             errors = [_error_of(each.file) for each in batch.disks]
             loop.call_soon_threadsafe(self._told, batch.disks, errors, loop)
 

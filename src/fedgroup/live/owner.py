@@ -10,11 +10,13 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, get_args
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.live.flushing import Flushing
 from fedgroup.live.logs import note_exchange
+from fedgroup.live.threads import in_thread
 from fedgroup.live.working import Exchange, Received, Working
 from fedgroup.messages.live import ToOwner
 from fedgroup.owner.node import OwnerNode
@@ -26,6 +28,8 @@ log = logging.getLogger("fedgroup.owner")
 
 _MOST_MADE = 64
 """How many messages are under way at once, until the answers to them are on disk."""
+_MOST_SAID_BYTES = 4 << 20
+"""After so many bytes of answers nothing more is begun until these have left."""
 _KINDS = get_args(ToOwner)
 
 Decode = Callable[[bytes, tuple[type, ...]], Any]
@@ -36,14 +40,14 @@ class RunningOwner:
 
     Messages that came together, also to other owners of the same `working`, are answered together; a database is asked
     in a thread, for each message by itself. While what was made waits for the disk, more is made, and goes to disk
-    together. Replies leave in their order. While much is under way, nothing is read.
+    together. Replies leave in their order. While much is under way, or waits until it may leave, nothing is read.
 
     Guarantee: what a message brought about is on disk before anything is sent for it.
     """
 
     __slots__ = (
-        "_asking", "_decode", "_flushing", "_leaving", "_link", "_made", "_under_way", "_waiting",
-        "_working", "closed", "node",
+        "_asking", "_decode", "_flushing", "_leaving", "_link", "_made", "_pausing", "_said_bytes", "_under_way",
+        "_waiting", "_working", "closed", "node",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +70,8 @@ class RunningOwner:
         self._under_way = 0
         self._made: list[Exchange] = []
         self._leaving: list[Exchange] = []
+        self._said_bytes = 0
+        self._pausing = False
         self.closed = False
         link.listen(self._hear)
 
@@ -88,8 +94,12 @@ class RunningOwner:
             for at in range(0, len(messages), _MOST_MADE):
                 self._receive(Received(messages[at : at + _MOST_MADE], came_at))
 
+    @property
+    def _can_begin(self) -> bool:
+        return self._under_way < _MOST_MADE and not self._pausing
+
     def _receive(self, received: Received) -> None:
-        if self._under_way < _MOST_MADE:
+        if self._can_begin:
             self._begin(received)
         elif self._waiting:
             self._waiting.append(received)
@@ -134,17 +144,33 @@ class RunningOwner:
     def _send(self, exchanges: Sequence[Exchange], error: Exception | None) -> None:
         if error is not None:
             exchanges = [one.refused(self.node, error) for one in exchanges]
-        self._link.say([letter for one in exchanges for letter in one.replies])
+        letters = [letter for one in exchanges for letter in one.replies]
+        self._link.say(letters)
+        self._note_said(sum(len(payload) for _, payload in letters))
         for one in exchanges:
             note_exchange(log, self.node.name, one.message, one.replies)
 
+    def _note_said(self, size: int) -> None:
+        """Begin nothing more when much was said, until it has left: what is repeated is made faster than it leaves."""
+        self._said_bytes += size
+        if self._said_bytes >= _MOST_SAID_BYTES and not self._pausing:
+            self._pausing = True
+            self._link.when_left(self._note_left)
+
+    def _note_left(self) -> None:
+        self._pausing = False
+        self._said_bytes = 0
+        if not self.closed:
+            self._take_waiting()
+
     def _take_waiting(self) -> None:
         """Begin with what had to wait, as far as there is room."""
-        while self._waiting and self._under_way < _MOST_MADE:
-            self._begin(self._waiting.popleft())
+        while self._waiting and self._can_begin:
+            received = self._waiting.popleft()
             if not self._waiting:
                 self._waiting = None
                 self._link.go_on()
+            self._begin(received)
 
 
 class _AskingInThread:
@@ -175,7 +201,7 @@ class _AskingInThread:
                 for sender, message in messages:
                     exchange = Exchange(sender, message, [])
                     try:
-                        letters = await asyncio.to_thread(self._prepared, sender, message, came_at)
+                        letters = await in_thread(partial(self._prepared, sender, message, came_at))
                         exchange = exchange._replace(replies=letters)
                     except Exception as error:  # no thread can be started
                         exchange = exchange.refused(self._node, error)

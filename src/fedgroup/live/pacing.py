@@ -17,6 +17,7 @@ import asyncio
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from operator import itemgetter
 
 from fedgroup.transport.guarding import guarded
@@ -86,8 +87,8 @@ def paced(link: OwnerLink, moments: Moments) -> OwnerLink:
 class PacedLink:
     """A link on which messages come and leave at public moments only.
 
-    Letters leave in their order; there are no more than what was begun brings about. Those that wait when the event
-    loop ends are lost, as those of a lost connection are.
+    Letters leave in their order; who says much begins nothing more until it has left (`when_left`). Those that wait
+    when the event loop ends are lost, as those of a lost connection are.
     """
 
     __slots__ = ("_came", "_came_bytes", "_full", "_hear", "_leaving", "_link", "_moments", "_turn")
@@ -116,6 +117,10 @@ class PacedLink:
         if not self._leaving:
             self._moments.call_to_leave(self._leave, turn=self._turn)
         self._leaving.append(messages)
+
+    def when_left(self, call: Callable[[], None]) -> None:
+        """Call something after the next moment at which letters leave, and once the line takes more."""
+        self._moments.call_to_go_on(partial(self._link.when_left, call))
 
     def hold(self) -> None:
         """Read nothing more until `go_on` was called as often."""

@@ -46,7 +46,7 @@ from fedgroup.storage.sole_use import sole_use
 from fedgroup.transport.backoff import Backoff
 from fedgroup.transport.broker import EmbeddedBroker
 from fedgroup.transport.codec import decode, decode_once, encode
-from fedgroup.transport.connection import BrokerAddress
+from fedgroup.transport.connection import FAREWELL_S, BrokerAddress
 from fedgroup.transport.joining import Joining, keepalive_s
 from fedgroup.transport.mqtt import MqttOwnerLink, MqttProviderLink
 from fedgroup.transport.topics import Topics
@@ -404,10 +404,17 @@ def _spare_the_collector(stack: AsyncExitStack) -> None:
 
 
 async def _close_all(running: Sequence[_Owner], answering: Sequence[RunningOwner]) -> None:
-    """Let one owner after the other answer no more, and take leave."""
+    """Let one owner after the other answer no more, and take leave: of a broker that hangs, one waits for all."""
+    patience_s = FAREWELL_S
+
+    async def leave(owner: _Owner) -> None:
+        nonlocal patience_s
+        if not await owner.link.close(within_s=patience_s):
+            patience_s = 0.0
+
     async with AsyncExitStack() as stack:
         for owner, its in zip(running, answering, strict=True):
-            stack.push_async_callback(owner.link.close)
+            stack.push_async_callback(leave, owner)
             stack.callback(its.close)
 
 

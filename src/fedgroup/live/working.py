@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from fedgroup.owner.node import Letters, OwnerNode
-from fedgroup.owner.together import Answering, Answers, answered_together
+from fedgroup.owner.together import Answering, Answers, answered_together, require_answers
 from fedgroup.transport.guarding import guarded, told
 from fedgroup.transport.inbox import Pulse
 
@@ -95,9 +95,7 @@ class Working:
             raise
         found = iter(several)
         for owner, received, answers in some:
-            replies = [letters for _ in answers.several for letters in next(found)]
-            exchanges = [Exchange(*one, each) for one, each in zip(received.messages, replies, strict=True)]
-            guarded(owner.made, exchanges)
+            guarded(owner.made, _exchanges(owner.node, received, [next(found) for _ in answers.several]))
 
     def _next_of_each(self) -> list[tuple[Worker, Received, _Replies]]:
         """Take what comes next for each owner off what was begun, up to so many messages or one owner's.
@@ -135,6 +133,16 @@ class Working:
         self._of_owner[id(owner)] -= 1
         if not self._of_owner[id(owner)]:
             del self._of_owner[id(owner)]
+
+
+def _exchanges(node: OwnerNode, received: Received, came: Sequence[list[Letters] | Exception]) -> Sequence[Exchange]:
+    """Return messages with what their answers came to; if one of these failed, all of them are refused."""
+    try:
+        replies = [letters for some in require_answers(came) for letters in some]
+        return [Exchange(*one, each) for one, each in zip(received.messages, replies, strict=True)]
+    except Exception as error:
+        told(error)
+        return [Exchange(*one, []).refused(node, error) for one in received.messages]
 
 
 def _answers(node: OwnerNode, received: Received, *, single: bool) -> _Replies:

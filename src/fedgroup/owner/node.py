@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import InvalidInput, LedgerUnavailable, ProtocolViolation
+from fedgroup.errors import InvalidInput, ProtocolViolation
 from fedgroup.messages.asked import (
     Agreed,
     Ask,
@@ -75,7 +75,7 @@ from fedgroup.owner.rounds import (
     too_long_to_lead,
     with_bytes,
 )
-from fedgroup.owner.together import Answering, Answers, Begin, Earlier, Keep, answered, answered_together, in_turn
+from fedgroup.owner.together import Answering, Answers, Begin, Earlier, Keep, all_answered, answered, in_turn
 from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.concentrated import require_noise
 from fedgroup.privacy.laplace import require_drawable
@@ -168,7 +168,7 @@ class OwnerNode:
     def prepare_many(self, received: Sequence[tuple[str, ToOwner]], *, waited_s: float = 0.0) -> list[Letters]:
         """Return what `prepare` would for each message, in their order."""
         several = self.answering(received, waited_s=waited_s).several
-        return [letters for some in answered_together([(one, self.ledger) for one in several]) for letters in some]
+        return [letters for some in all_answered(several, self.ledger) for letters in some]
 
     def answering(self, received: Sequence[tuple[str, ToOwner]], *, waited_s: float = 0.0) -> Answers[list[Letters]]:
         """Return what leads to what `prepare` would return for each message, in their order.
@@ -338,7 +338,7 @@ class OwnerNode:
             return []
         try:
             return self._said(self._left(self._charged))
-        except LedgerUnavailable:
+        except Exception:  # the answer was paid for, and is not withheld for this
             return []
 
     # --- questions ----------------------------------------------------------------------------------------------------

@@ -61,14 +61,31 @@ class Answers(Generic[Result]):
 
 
 def answered(one: Answering[Result], ledger: RoundLedger) -> Result:
-    """Return what an answer comes to."""
-    (found,) = answered_together([(one, ledger)])
-    return found
+    """Return what an answer comes to, or raise what it raises."""
+    return all_answered([one], ledger)[0]
 
 
-def answered_together(several: Sequence[tuple[Answering[Result], RoundLedger]]) -> list[Result]:
-    """Return what answers come to, each with its own ledger; who waits for a charge is charged before any counts."""
-    found: dict[int, Result] = {}
+def all_answered(several: Iterable[Answering[Result]], ledger: RoundLedger) -> list[Result]:
+    """Return what answers of one owner come to, or raise what one of them raises."""
+    return require_answers(answered_together([(one, ledger) for one in several]))
+
+
+def require_answers(found: Iterable[Result | Exception]) -> list[Result]:
+    """Return what answers came to, or raise what the first that failed raised."""
+    came: list[Result] = []
+    for each in found:
+        if isinstance(each, Exception):
+            raise each
+        came.append(each)
+    return came
+
+
+def answered_together(several: Sequence[tuple[Answering[Result], RoundLedger]]) -> list[Result | Exception]:
+    """Return what answers come to, each with its own ledger; who waits for a charge is charged before any counts.
+
+    Of an answer that raises something that is returned: it holds up no other.
+    """
+    found: dict[int, Result | Exception] = {}
     needs: dict[int, Need] = {}
 
     def go_on(at: int, resume: Callable[..., Need], *given: Any) -> None:
@@ -76,6 +93,8 @@ def answered_together(several: Sequence[tuple[Answering[Result], RoundLedger]]) 
             needs[at] = resume(*given)
         except StopIteration as end:
             found[at] = end.value
+        except Exception as error:
+            found[at] = error
 
     for at, (one, _) in enumerate(several):
         go_on(at, one.__next__)

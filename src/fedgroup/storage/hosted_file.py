@@ -93,7 +93,6 @@ class HostedFile(SQLiteFile):
         """Whoever only looks, or changes one thing, is not `flushed_later`: what it wrote is on disk at once."""
         self.ledgers: list[HostedLedger] = []
         self._tell: Callable[[Mark], None] | None = None
-        self._marking = threading.Lock()
         self._marks_wanted = self._marks_told = 0
         self._heads: OrderedDict[Head, int] = OrderedDict()
         self._aged: set[bytes] = set()
@@ -102,6 +101,10 @@ class HostedFile(SQLiteFile):
         self._batch = Batch()
         self._in_batch = False
         super().__init__(path, busy_seconds=busy_seconds, flushed_later=flushed_later, read_only=read_only)
+
+    def _take_turns(self) -> None:
+        super()._take_turns()
+        self._marking = threading.Lock()
 
     # --- owners -------------------------------------------------------------------------------------------------------
 

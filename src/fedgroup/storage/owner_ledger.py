@@ -83,7 +83,6 @@ class OwnerLedger(SQLiteLedger):
         self._dropped_in, self._undropped = "", 0
         self._tell: Callable[[Mark], None] | None = None
         self._at_most: Epsilon | None = None
-        self._marking = threading.Lock()
         super().__init__(path, busy_seconds=busy_seconds, flushed_later=flushed_later)
         self._keep = None if keep_days is None else timedelta(days=keep_days)
         try:
@@ -91,6 +90,10 @@ class OwnerLedger(SQLiteLedger):
         except BaseException:
             self.close()
             raise
+
+    def _take_turns(self) -> None:
+        super()._take_turns()
+        self._marking = threading.Lock()
 
     def _lay_out_rounds(self, holder: str | None) -> None:
         with self._transaction() as connection:

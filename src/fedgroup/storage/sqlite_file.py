@@ -58,7 +58,7 @@ class SQLiteFile:
         self._read_only = read_only
         self._written = self._flushed = 0
         self._lost = False
-        self._to_disk_turn = threading.Lock()
+        self._take_turns()
         self._connection: sqlite3.Connection | None = None
         if not self.path.parent.is_dir():
             raise InvalidInput(f"there is no folder {self.path.parent} for the ledger; make it, or name another file")
@@ -67,6 +67,10 @@ class SQLiteFile:
         with _ONE_AT_A_TIME:
             self._connection = self._open(create=True)
             _FILES.add(self)
+
+    def _take_turns(self) -> None:
+        """Make the locks by which threads take turns; after a fork anew."""
+        self._to_disk_turn = threading.Lock()
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a consistent copy to a new file, for its owner's eyes only, while others go on charging."""
@@ -373,7 +377,7 @@ def _after_fork_in_child() -> None:
     global _ONE_AT_A_TIME
     _ONE_AT_A_TIME = threading.RLock()
     for file in list(_FILES):
-        file._to_disk_turn = threading.Lock()  # whoever held it is in the parent only
+        file._take_turns()  # whoever held a lock is in the parent only
 
 
 if hasattr(os, "register_at_fork"):

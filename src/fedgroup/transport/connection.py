@@ -15,7 +15,7 @@ from fedgroup.transport import packets
 from fedgroup.transport.tunnel import PIECE, Tls, Tunnel
 
 _PATIENCE_S = 30.0
-_FAREWELL_S = 2.0
+FAREWELL_S = 2.0
 _READ_BYTES = 1 << 18
 """What is read at once, by all connections of a thread into the same place: it is taken out of there at once."""
 _PIECE_BYTES = 1 << 14
@@ -163,8 +163,11 @@ class Connection(asyncio.BufferedProtocol):
         """Wait until the connection is over, and return why."""
         return await asyncio.shield(self._ended)
 
-    async def leave(self) -> None:
-        """Say goodbye, so that the broker publishes no will, and wait until everything has gone out."""
+    async def leave(self, *, within_s: float = FAREWELL_S) -> bool:
+        """Say goodbye, so that the broker publishes no will, and wait until everything has gone out.
+
+        Tell whether it has, within that time.
+        """
         self._leaving = True
         self._write(packets.DISCONNECT)
         if self._transport is not None and not self._transport.is_closing():
@@ -175,10 +178,12 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.write_eof()
             self._transport.resume_reading()
         try:
-            await asyncio.wait_for(self.end(), _FAREWELL_S)
+            await asyncio.wait_for(self.end(), within_s)
         except TimeoutError:
             self.abort()
             await self.end()
+            return False
+        return True
 
     def abort(self) -> None:
         """End at once."""
@@ -241,11 +246,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _keep_alive(self) -> None:
         """Show that this side is there, and give up on a broker that has been silent for too long."""
-        silent_s = self._loop.time() - self._heard_at
-        if silent_s > 2 * self._keepalive_s and not self._holding:
-            self.abort()
-            return
-        self._write(packets.PINGREQ)
+        if self._tunnel.open:  # until then nothing can be said, and who opens the connection knows how long it waits
+            silent_s = self._loop.time() - self._heard_at
+            if silent_s > 2 * self._keepalive_s and not self._holding:
+                self.abort()
+                return
+            self._write(packets.PINGREQ)
         self._beat = self._loop.call_later(self._keepalive_s / 2, self._keep_alive)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

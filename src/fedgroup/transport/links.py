@@ -32,6 +32,9 @@ class OwnerLink(Protocol):
         They are gone through when they leave, which may be later.
         """
 
+    def when_left(self, call: Callable[[], None]) -> None:
+        """Call something, now or later, once all that was said has left and more can."""
+
     def hold(self) -> None:
         """Hand on nothing more until `go_on` was called as often: what comes waits, and tells since when."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 from fedgroup.errors import ProtocolViolation
 from fedgroup.messages.said import Presence
@@ -99,6 +99,10 @@ class MemoryOwnerLink:
         for to, payload in messages:
             if self._inbox is not None:
                 self._hub.deliver(to if to == PROVIDER else require_owner(to), self._owner, payload)
+
+    def when_left(self, call: Callable[[], None]) -> None:
+        """Call something at once: what is said has left."""
+        call()
 
     def hold(self) -> None:
         """Let nothing more be heard until `go_on` was called as often."""

@@ -19,7 +19,7 @@ from fedgroup.messages.said import Presence
 from fedgroup.transport.access import Access, access_of_owner, access_of_provider
 from fedgroup.transport.backoff import Backoff
 from fedgroup.transport.codec import encode
-from fedgroup.transport.connection import BrokerAddress, Connection
+from fedgroup.transport.connection import FAREWELL_S, BrokerAddress, Connection
 from fedgroup.transport.guarding import guarded
 from fedgroup.transport.inbox import Inbox, Pulse
 from fedgroup.transport.joining import Joining
@@ -103,8 +103,9 @@ class _Line:
         if self.connection is not None:
             self.connection.go_on()
 
-    async def close(self) -> None:
+    async def close(self, *, within_s: float) -> bool:
         connection, self.connection = self.connection, None
+        left = True
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -113,8 +114,9 @@ class _Line:
             gone = self._party.will()
             if gone is not None:
                 connection.publish(gone.topic, gone.payload, retain=True)
-            await connection.leave()
+            left = await connection.leave(within_s=within_s)
         self._note_up(False)
+        return left
 
     async def _keep_connected(self) -> None:
         loop, attempt = asyncio.get_running_loop(), 0
@@ -187,9 +189,9 @@ class _MqttLink:
         """How many connections there were, this one included: who was heard over an earlier one may be gone."""
         return self._line.connections
 
-    async def close(self) -> None:
-        """Leave for good."""
-        await self._line.close()
+    async def close(self, *, within_s: float = FAREWELL_S) -> bool:
+        """Leave for good; tell whether the broker took all that was said, within that time."""
+        return await self._line.close(within_s=within_s)
 
     async def __aenter__(self) -> Self:
         self.start()
@@ -225,6 +227,8 @@ class MqttOwnerLink(_MqttLink):
         self._pulse: Pulse | None = None
         self._listener: Hear | None = None
         self._holding = 0
+        self._room = True
+        self._awaiting_room: list[Callable[[], None]] = []
         self._kept: Inbox | None = None
         self._soon = False
         party = _Party(owner, access_of_owner(topics, owner), topics.presence(owner), certificate, agreed)
@@ -255,6 +259,13 @@ class MqttOwnerLink(_MqttLink):
         topic = self._topics.say(self._owner) if to_provider else self._topics.letter(require_owner(to), self._owner)
         if self._line.connection is not None:
             self._line.connection.publish(topic, payload)
+
+    def when_left(self, call: Callable[[], None]) -> None:
+        """Call something once what was said goes out as fast as it comes: now, if it does."""
+        if self._room:
+            call()
+        else:
+            self._awaiting_room.append(call)
 
     def hold(self) -> None:
         """Hand on nothing more until `go_on` was called as often: what comes waits, and tells since when."""
@@ -294,10 +305,14 @@ class MqttOwnerLink(_MqttLink):
             self._kept = None
 
     def _note_room(self, room: bool) -> None:
-        if room:
-            self.go_on()
-        else:
+        self._room = room
+        if not room:
             self.hold()
+            return
+        awaiting, self._awaiting_room = self._awaiting_room, []
+        for call in awaiting:
+            guarded(call)
+        self.go_on()
 
 
 class MqttProviderLink(_MqttLink):
@@ -329,10 +344,11 @@ class MqttProviderLink(_MqttLink):
         if self._line.connection is not None:
             await self._line.connection.publish_many(self._to_topics(messages))
 
-    async def close(self) -> None:
-        """Leave for good."""
-        await super().close()
+    async def close(self, *, within_s: float = FAREWELL_S) -> bool:
+        """Leave for good; tell whether the broker took all that was said, within that time."""
+        left = await super().close(within_s=within_s)
         self._inbox.close()
+        return left
 
     def _to_topics(self, messages: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
         for owner, payload in messages:

@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,10 @@ class EchoingOwner:
     def say(self, messages: Sequence[tuple[str, bytes]]) -> None:
         """Send as the link does."""
         self._link.say(messages)
+
+    def when_left(self, call: Callable[[], None]) -> None:
+        """Call as the link does."""
+        self._link.when_left(call)
 
     def hold(self) -> None:
         """Read nothing more, as the link does."""
