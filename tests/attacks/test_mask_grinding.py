@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import networkx
 import pytest
 
 from fedgroup.epsilon import Epsilon
@@ -21,6 +22,7 @@ from fedgroup.owner.policy import Policy
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.secure.mask_graph import commitment
+from fedgroup.secure.recovery import neighbours_in
 from fedgroup.space import Box, PublicMap
 from fedgroup.storage.owner_ledger import OwnerLedger
 from fedgroup.transport.codec import decode, encode
@@ -149,8 +151,24 @@ def test_a_graph_fails_less_often_than_2_to_the_minus_40_in_all_offers_of_an_epo
     assert len(group.neighbours) > 26 - 15
 
 
-def test_who_fixes_a_rounds_roster_cannot_leave_out_the_honest_neighbours(victims: list[Victim]) -> None:
+@pytest.mark.parametrize("few", [2, 3, 4])
+def test_who_fixes_a_rounds_roster_cannot_leave_out_all_that_a_few_members_mask_with(
+    victims: list[Victim], few: int
+) -> None:
+    """Every two of the few mask with each other, so that their sum would show if all their other neighbours are out."""
     group = victims[1].formed("p")
-    kept = [0, group.neighbours[0], *(p for p in range(1, 100) if p not in group.neighbours)]
+    graph = networkx.Graph(enumerate_edges(neighbours_in(group.terms, group.seed)))
+    clique = next(each for each in networkx.enumerate_all_cliques(graph) if len(each) == few and 0 in each)
+    outside = {p for member in clique for p in graph[member]} - set(clique)
     with pytest.raises(Exception, match="members"):
-        group.masked_with(victims[1].keys[0].owner_key, sorted(kept))
+        group.masked_with(victims[1].keys[0].owner_key, sorted(set(range(100)) - outside))
+
+
+def test_who_fixes_a_rounds_roster_may_leave_out_as_many_as_may_fall_silent(victims: list[Victim]) -> None:
+    group = victims[1].formed("p")
+    out = group.neighbours[:10]  # all of a tenth of the members
+    group.masked_with(victims[1].keys[0].owner_key, [p for p in range(100) if p not in out])
+
+
+def enumerate_edges(neighbours: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    return [(one, other) for one, near in enumerate(neighbours) for other in near]

@@ -17,8 +17,10 @@ from fedgroup.privacy.keystream import Keystream
 from fedgroup.questions.methods import COHORT_SIZE
 from fedgroup.secure.mask_graph import (
     ALL_PAIRS,
+    LIVE_FAILURE,
     commitment,
     failure_chance,
+    least_neighbours,
     mask_degree,
     mask_edges,
     public_seed,
@@ -82,6 +84,65 @@ def test_all_sets_together_are_cut_off_less_often_than_2_to_the_minus_40(members
     sizes = range(1, (members - bad) // 2 + 1)
     chances = [log_choose(members - bad, s) + degree // 2 * log_cut_off(s, members - bad, bad) for s in sizes]
     assert logsumexp(chances) <= -40 * math.log(2)
+
+
+def log_dense(size: int, members: int, colluders: int, *, degree: int, needed: int) -> float:
+    """The log chance, at most, that some `size` honest members all have `needed` neighbours among them and colluders.
+
+    In one cycle both neighbours of each are looked at, one after the other: whatever came before, one is a colluder
+    with a chance of at most colluders / (members - 2 size), and one of the set, for which two then have a neighbour
+    more, with at most size / (members - 2 size). Chernoff's bound for degree / 2 cycles.
+    """
+    room = members - 2 * size
+    if room <= size + colluders:
+        return float(log_choose(members - colluders, size))
+    tilt = np.linspace(0.02, 8, 400)
+    each = np.log1p(colluders / room * np.expm1(tilt) + size / room * np.expm1(2 * tilt))
+    chance = min(0.0, float(np.min(degree * size * each - tilt * size * needed)))
+    return float(log_choose(members - colluders, size)) + chance
+
+
+def log_left_alone(size: int, members: int, colluders: int, dropouts: int, *, degree: int) -> float:
+    """The log chance, at most, that some `dropouts` exist without which some `size` honest members are cut off."""
+    honest = members - colluders
+    choices = float(log_choose(honest, size) + log_choose(honest - size, dropouts))
+    return choices + degree // 2 * log_cut_off(size, honest - dropouts, colluders + dropouts)
+
+
+LIVE_TERMS = [
+    (members, colluders, math.ceil(share * members))
+    for members in (65, 80, 100, 200, 500, 1000)
+    for share in (0.02, 0.1, 0.3, 0.6)
+    for colluders in (1, 3, 10, 24)
+]
+
+
+@pytest.mark.parametrize(("members", "colluders", "dropouts"), LIVE_TERMS)
+def test_whoever_is_left_out_by_who_knows_the_graph_nobody_is_cut_off(members, colluders, dropouts):
+    bad_share = max(0.2, (colluders + dropouts) / members)
+    degree = mask_degree(members, bad_share=min(1, bad_share), failure=LIVE_FAILURE)
+    needed = least_neighbours(degree, colluders=colluders)
+    if degree >= members - 1 or needed == degree:  # nobody is left out whom an honest member masks with
+        return
+    chances = []
+    for size in range(max(1, needed - colluders + 1), (members - colluders - dropouts) // 2 + 1):
+        dense = log_dense(size, members, colluders, degree=degree, needed=needed)
+        sparse = log_left_alone(size, members, colluders, dropouts, degree=degree) if dense > -100 else 0.0
+        chances.append(min(dense, sparse))
+    assert logsumexp([-math.inf, *chances]) <= math.log(LIVE_FAILURE)
+
+
+def test_more_than_half_of_the_neighbours_are_needed_and_more_if_some_of_them_collude():
+    assert [least_neighbours(28, colluders=c) for c in (0, 1, 2, 3, 13, 27, 28, 900)] == [
+        14,
+        15,
+        15,
+        16,
+        21,
+        28,
+        28,
+        28,
+    ]
 
 
 def test_honest_survivors_stay_connected_in_1000_random_trials():

@@ -25,7 +25,15 @@ from fedgroup.messages.asked import Offer
 from fedgroup.owner.node_parts import Certified
 from fedgroup.owner.policy import Policy
 from fedgroup.owner.refusals import Unknown
-from fedgroup.secure.mask_graph import LIVE_FAILURE, LIVE_OFFERS, commitment, mask_degree, public_seed, require_opened
+from fedgroup.secure.mask_graph import (
+    LIVE_FAILURE,
+    LIVE_OFFERS,
+    commitment,
+    least_neighbours,
+    mask_degree,
+    public_seed,
+    require_opened,
+)
 from fedgroup.secure.masking import Secrets
 from fedgroup.secure.member import Member, secrets_with
 from fedgroup.secure.pair_keys import OwnerKey
@@ -165,7 +173,7 @@ class Group:
         """Return this owner's side of a masked sum over the members at these positions.
 
         In a group with a random graph, who fixes the roster of a round knows the graph, and could leave out just the
-        neighbours that are honest. So more of them must be in it than may collude, or half of them.
+        neighbours of a few. So each member insists on more than half of its own, which few could be for each other.
         """
         heard = tuple(positions)
         known = self._masked_with.get(heard)
@@ -186,8 +194,10 @@ class Group:
 
     def require_neighbours(self, positions: Collection[int]) -> None:
         """Refuse, in a group with a random graph, a round among these members that has too few neighbours in it."""
-        present = len(set(positions).intersection(self.neighbours))
-        if present < min(self.terms.colluders + 1, len(self.neighbours) // 2) and not self.masks_all_pairs:
+        if self.masks_all_pairs:
+            return
+        least = least_neighbours(self.degree, colluders=self.terms.colluders)
+        if len(set(positions).intersection(self.neighbours)) < min(least, len(self.neighbours)):
             raise Unknown("members")
 
     def dealer(self, key: OwnerKey) -> Dealer:

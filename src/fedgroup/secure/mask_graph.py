@@ -8,7 +8,9 @@ Guarantee: where all pairs mask, nothing less than the sum of all honest members
            the others stay connected by masks but for a chance of at most `FAILURE` (2^-40) a group, the delta of its
            answers. In one uniformly random cycle both neighbours of a member are bad with a chance of about
            bad_share^2; in degree / 2 independent cycles, for any of n members, of n * bad_share^degree. Larger sets
-           are cut off far more rarely; tests/secure/test_mask_graph.py adds all of them up exactly.
+           are cut off far more rarely; tests/secure/test_mask_graph.py adds all of them up exactly. Who fixes a round's
+           roster knows the graph and chooses who drops out: that cuts nobody off, either, as long as every member
+           insists on `least_neighbours` of those it masks with.
 Not given: in a larger group all mask neighbours of a member, `mask_degree` of them, open its value together with
            whoever sees what it sent, however many others are honest.
 Proof:     docs/guarantees.md#masked-groups
@@ -110,6 +112,15 @@ def mask_degree(members: int, *, bad_share: float, failure: float = FAILURE) -> 
         return 2
     wanted = math.log(members / failure) / -math.log(bad_share)
     return min(max(2, 2 * math.ceil(wanted / 2)), members - 1)
+
+
+def least_neighbours(degree: int, *, colluders: int) -> int:
+    """Return how many of its neighbours a member needs in a round whose roster is fixed by who knows the graph.
+
+    A few members that mask with each other have most of their neighbours elsewhere; to cut them off, all of these would
+    have to be left out. So more than half are needed, and more than half without the colluders among them.
+    """
+    return min(degree, (degree + 1 + colluders) // 2)
 
 
 def failure_chance(members: int, *, bad_share: float) -> float:
