@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from contextlib import closing
 from pathlib import Path
 
@@ -36,6 +37,16 @@ def test_a_log_is_verified_and_its_first_wrong_entry_is_named(fedgroup, tmp_path
     assert fedgroup("verify", tmp_path / "nothing").code == 2
 
 
+def test_a_log_that_is_read_without_an_authority_tells_where_another_certificate_begins_to_count(fedgroup, tmp_path):
+    log = tmp_path / "provider.log.jsonl"
+    asyncio.run(_write(log, _provider(tmp_path / "ours")))
+    other = _provider(tmp_path / "forged")
+    asyncio.run(_write(log, other))
+    assert fedgroup("verify", log, "--json").json["renewed"] == [4]
+    assert "another certificate counts from entry 4 on" in " ".join(fedgroup("verify", log).out.split())
+    assert fedgroup("verify", log, "--authority", tmp_path / "ours" / "authority").code == 2
+
+
 def _provider(folder: Path) -> Identity:
     authority = Authority.create(folder / "authority", "city")
     request = write_request(folder / "keys", "provider", "provider", hosts=LOCAL_HOSTS)
@@ -48,6 +59,7 @@ async def _write(file: Path, provider: Identity) -> None:
     with closing(LogFile(file)) as lines:
         log = PublicLog(lines, settings, provider, agreed=b"")
         query = WireQuery("count", WireRange("circle", [1, 2, 3]), 10**9)
-        await log.asked(bytes(16), query, owners=3)
-        await log.asked(bytes(15) + b"1", query, owners=3)
-        await log.failed([bytes(16)])
+        first, second = secrets.token_bytes(16), secrets.token_bytes(16)
+        await log.asked(first, query, owners=3)
+        await log.asked(second, query, owners=3)
+        await log.failed([first])

@@ -18,24 +18,29 @@ import pytest
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import LedgerUnavailable, TooFewHeard, WrongLog
 from fedgroup.identity import Identity, Trust
+from fedgroup.live import public_log
 from fedgroup.live.agreement import agreement
 from fedgroup.live.asking import NamedRound
 from fedgroup.live.config import OwnerConfig, read_config
 from fedgroup.live.ledgers import open_ledger, take_another_log
 from fedgroup.live.public_log import USUAL_LINKS, PublicLog
+from fedgroup.live.settings import LiveSettings
 from fedgroup.live.trial import make_trial
 from fedgroup.live.verifying import LogRead, _leaf_told, read_log
 from fedgroup.messages.asked import Go
 from fedgroup.messages.logged import Head
 from fedgroup.messages.wire_query import WireQuery
+from fedgroup.owner.heads import Heads
 from fedgroup.privacy.accounting import Accounting
 from fedgroup.privacy.budget import Charge
+from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.settings import GroupingSettings
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.rho import Rho
 from fedgroup.secure.chain import canonical, root_of
-from fedgroup.space import Circle, Grid
+from fedgroup.space import Box, Circle, Grid, PublicMap
 from fedgroup.storage.log_file import LogFile
+from fedgroup.storage.owner_ledger import OwnerLedger
 
 ONE = Epsilon.of(1)
 
@@ -316,6 +321,34 @@ def test_an_owner_that_was_away_is_led_to_the_head_and_an_owner_started_again_re
     asyncio.run(run())
 
 
+def test_an_owner_that_was_away_while_the_provider_renewed_its_key_is_led_on(
+    tmp_path: Path, provider_of: Callable[[Path], Identity], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was away for longer than one message leads over, so that the first of several ends before the new key."""
+    before, after = (provider_of(tmp_path / name) for name in ("before", "after"))
+    settings = LiveSettings("city", PublicMap(Box(0, 0, 10, 10)), Protection())
+    monkeypatch.setattr(public_log, "MOST_LINKS", 8)
+
+    async def run() -> None:
+        file = LogFile(tmp_path / "log.jsonl")
+        first = PublicLog(file, settings, before, agreed=b"")
+        for _ in range(20):
+            await first.failed([secrets.token_bytes(16)])
+        renewed = PublicLog(file, settings, after, agreed=b"")
+        with closing(OwnerLedger(tmp_path / "l.db")) as ledger:
+            ledger.note_head(Head(0, bytes.fromhex(json.loads(file.read(1, 1)[0])["previous"]), bytes(64)))
+            ledger.begin_rounds([(bytes(16), Charge(ONE, "query", "before"), "s")])  # heads go with charges
+            heads = Heads(ledger, "city")
+            heads.signed_by(lambda: after.certificate.tls_key)
+            chains = await renewed.chains_after(0)
+            for chain in chains:
+                heads.follow(chain)
+        assert len(chains) == 3
+        assert heads.told(bytes(16))[0].number == len(renewed) - 1
+
+    asyncio.run(run())
+
+
 def test_questions_at_the_same_time_are_followed_however_their_ends_come(
     city: Callable[..., Any], signer: Identity
 ) -> None:
@@ -389,7 +422,7 @@ def test_a_log_goes_on_after_a_crash_and_with_another_certificate(
             _go_on_with(found, file, other)
             found.signer = other
             answer = await found.provider.ask(count(4), method="dp")
-            assert (answer.heard, read(found).answered) == (2, 3)
+            assert (answer.heard, read(found).answered, read(found).renewed) == (2, 3, [5])
             with pytest.raises(WrongLog, match="not signed by the federation's authority") as wrong:
                 read(found, Trust.load(signer.folder.parent / "authority"))
             assert wrong.value.line == 5

@@ -17,7 +17,7 @@ from fedgroup.identity import Authority, Identity, Trust
 from fedgroup.live.agreement import agreement
 from fedgroup.live.public_log import answer_told
 from fedgroup.live.sheets import MOST_NUMBERS
-from fedgroup.live.verifying import Asked, LogRead, LogReader
+from fedgroup.live.verifying import Asked, LogRead, LogReader, _require_fields
 from fedgroup.messages import NoisyTotals
 from fedgroup.messages.logged import Head
 from fedgroup.privacy.budget import Charge
@@ -69,14 +69,16 @@ def entry(groups: Sequence[Told], total: Sequence[int], *, query: RangeQuery = C
 
 def reader(query: RangeQuery = COUNT) -> LogReader:
     found = LogReader()
-    found.found.rounds |= {name.hex(): Asked(at, ONE.nano, None, query) for at, name in enumerate((ROUND, OTHER), 1)}
+    found.found.rounds |= {
+        name.hex(): Asked(at, ONE.nano, None, query, owners=9) for at, name in enumerate((ROUND, OTHER), 1)
+    }
     return found
 
 
 def test_an_honest_answer_is_believed_and_told_again_in_its_round() -> None:
     found = reader()
     found._answered(3, entry([group([10]), group([4], tag="", heard=1)], [14]))
-    found._begin(ROUND.hex(), Asked(4, ONE.nano, None, COUNT))
+    found._begin(ROUND.hex(), Asked(4, ONE.nano, None, COUNT, owners=9))
     found._answered(5, entry([group([10])], [10]))
     asked = found.found.rounds[ROUND.hex()]
     assert (found.found.answered, asked.tags, asked.numbers) == (2, frozenset([bytes.fromhex(TAG)]), (1, 4))
@@ -104,6 +106,9 @@ LIES: dict[str, Callable[[], Told]] = {
     "one round twice": lambda: entry([group([10])], [10], rounds=[ROUND.hex()] * 2),
     "named by a hash": lambda: entry([group([10], tag="00")], [10]),
     "not an entry": lambda: entry([hashed(group([10])) | {"heard": 3.0}], [10]),
+    "is not an entry of a log": lambda: entry([group([10], who="ann")], [10]),
+    "more shares than it has members": lambda: entry([group([10], parts=4)], [10]),
+    "other owners than were asked": lambda: entry([group([10]) | {"heard": 900}], [10], owners=900),
 }
 
 
@@ -113,12 +118,50 @@ def test_what_an_answer_leaves_out_or_says_twice_is_refused(why: str) -> None:
         reader()._answered(3, LIES[why]())
 
 
+def test_groups_that_nobody_was_asked_in_do_not_make_an_answer_too_long_to_be_added_up() -> None:
+    many = [hashed(group([0], tag="", heard=1)) for _ in range(MOST_NUMBERS + 1)]
+    with pytest.raises(ProtocolViolation, match="other owners than were asked"):
+        reader()._answered(3, entry(many, [999], owners=len(many)))
+    with pytest.raises(ProtocolViolation, match="not those of its groups"):
+        reader()._answered(3, entry(many, [999]))
+
+
+def test_an_answer_tells_of_the_owners_that_were_asked_the_last_time() -> None:
+    found = reader()
+    found._failed(3, {"rounds": [ROUND.hex()]})
+    found._begin(ROUND.hex(), Asked(4, ONE.nano, None, COUNT, owners=5))
+    with pytest.raises(ProtocolViolation, match="other owners than were asked"):
+        found._answered(5, entry([group([10])], [10]))
+    found._answered(5, entry([group([10])], [10], owners=5))
+
+
+AT = "2026-01-01T00:00:00.000+00:00"
+FAILED: Told = {"kind": "failed", "rounds": [ROUND.hex()], "at": AT}
+SHAPES: dict[str, Told] = {
+    "other fields": FAILED | {"who": "ann"},
+    "other fields than": {"kind": "failed", "at": AT},
+    "does not tell when": FAILED | {"at": "at noon, by ann"},
+    "its rounds cannot be": FAILED | {"rounds": ROUND.hex()},
+    "its owners cannot be": {"kind": "described", "round": ROUND.hex(), "at": AT, "columns": 1, "rows": 1}
+    | {"epsilon_nano": 1, "owners": "none"},
+    "its heard cannot be": {"kind": "vectors", "rounds": [], "at": AT, "heard": -1},
+    "its heard": {"kind": "vectors", "rounds": [], "at": AT, "heard": True},
+}
+
+
+@pytest.mark.parametrize("why", SHAPES)
+def test_an_entry_has_no_room_for_what_no_provider_writes(why: str) -> None:
+    _require_fields(FAILED)
+    with pytest.raises(ProtocolViolation, match=why):
+        _require_fields(SHAPES[why])
+
+
 def test_a_group_gives_one_vector_of_sums_in_a_round_however_often_that_is_asked() -> None:
     found = reader()
     found._answered(3, entry([group([10])], [10]))
-    found._begin(ROUND.hex(), Asked(4, ONE.nano, None, COUNT))
+    found._begin(ROUND.hex(), Asked(4, ONE.nano, None, COUNT, owners=9))
     found._failed(5, {"rounds": [ROUND.hex()]})  # that it failed since changes nothing
-    found._begin(ROUND.hex(), Asked(6, ONE.nano, None, COUNT))
+    found._begin(ROUND.hex(), Asked(6, ONE.nano, None, COUNT, owners=9))
     with pytest.raises(ProtocolViolation, match="other sums in its round before"):
         found._answered(7, entry([group([5_000])], [5_000]))
 
@@ -147,6 +190,44 @@ def test_charges_for_entries_of_a_log_that_is_believed_no_more_are_those_from_be
     dearer = replace(log, rounds={OTHER.hex(): Asked(1, 2 * ONE.nano)})
     with pytest.raises(WrongLog, match="another price"):
         agreement(dearer, tmp_path / "l.db")
+
+
+def test_a_charge_that_names_no_entry_after_one_that_does_is_wrong(tmp_path: Path) -> None:
+    log = LogRead("f", [bytes(32), ROUND * 2], {ROUND.hex(): Asked(1, ONE.nano)})
+
+    def unnamed(ledger: OwnerLedger, name: bytes) -> None:
+        ledger.begin_rounds([(name, Charge(ONE, "query", f"count, round {name[:4].hex()}"), "s")])
+
+    with closing(OwnerLedger(tmp_path / "l.db")) as ledger:
+        unnamed(ledger, b"\x01" * 16)  # before there was a log
+        charge(ledger, ROUND, 1)
+    assert agreement(log, tmp_path / "l.db").before == 1
+    with closing(OwnerLedger(tmp_path / "l.db")) as ledger:
+        unnamed(ledger, OTHER)
+    with pytest.raises(WrongLog, match="no entry tells of"):
+        agreement(log, tmp_path / "l.db")
+
+
+def test_what_an_owner_gave_is_in_an_answer_once(tmp_path: Path) -> None:
+    """A round that was spoilt and its rerun end with one answer: a group's sums are from one of them."""
+    tags = {name: group_tag(name, "a group") for name in (ROUND, OTHER)}
+    with closing(OwnerLedger(tmp_path / "l.db")) as ledger:
+        for number, (name, tag) in enumerate(tags.items(), 1):
+            ledger.note_head(Head(number, name * 2, bytes(64), name, tag))
+            ledger.begin_rounds(
+                [(name, Charge(ONE, "query", f"count, round {name[:4].hex()}, log entry {number}"), "s")]
+            )
+    ends = {
+        name.hex(): Asked(number, ONE.nano, None, COUNT, end=3, tags=frozenset([tag]))
+        for number, (name, tag) in enumerate(tags.items(), 1)
+    }
+    log = LogRead("f", [bytes(32), ROUND * 2, OTHER * 2], ends)
+    with pytest.raises(WrongLog, match="in this answer twice"):
+        agreement(log, tmp_path / "l.db")
+    spoilt = ends | {ROUND.hex(): replace(ends[ROUND.hex()], tags=frozenset[bytes]())}
+    assert agreement(replace(log, rounds=spoilt), tmp_path / "l.db").counted == 1
+    two_answers = ends | {ROUND.hex(): replace(ends[ROUND.hex()], end=4)}
+    assert agreement(replace(log, rounds=two_answers), tmp_path / "l.db").counted == 2
 
 
 def test_a_few_proofs_of_a_second_log_are_kept_of_each_log(tmp_path: Path) -> None:

@@ -56,6 +56,9 @@ def verify(
             result.print(f"  {several(found['forks'], 'proof')} of another log", highlight=False)
     if authority is None:
         result.print("the provider's certificate is the log's own: compare it with the authority's (--authority)")
+        if facts["renewed"]:
+            entries = ", ".join(map(str, facts["renewed"]))
+            result.print(f"  another certificate counts from entry {entries} on; who forged it could sign all after it")
     result.print(f"head {facts['entries'] - 1}: {facts['head']}", highlight=False)
 
 
@@ -74,4 +77,5 @@ def _there(file: Path) -> Path:
 
 def _facts(read: LogRead) -> dict[str, Any]:
     counted = {name: getattr(read, name) for name in ("answered", "listed", "failed", "unended")}
-    return {"federation": read.federation, "entries": len(read.heads), "head": read.heads[-1].hex()} | counted
+    log = {"federation": read.federation, "entries": len(read.heads), "head": read.heads[-1].hex()}
+    return log | counted | {"renewed": read.renewed}

@@ -1,8 +1,9 @@
 """Whether an owner's own books agree with the provider's public log: the heads it saw, and every charge it made.
 
 Guarantee: if they agree, every head that the owner kept is one of this log, so nothing that it saw was changed or left
-           out; and every charge since it saw the log names one entry, a round of its own with the same price, and no
-           entry is charged twice. Where the owner was told to believe another log, that is the last one.
+           out; and every charge since the first that names an entry names one, a round of its own with the same price,
+           and no entry is charged twice. What it gave, alone or in a group, is in an answer once. Where the owner was
+           told to believe another log, that is the last one.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _CHARGED = ("query", "setup")
 
 @dataclass(frozen=True)
 class Agreement:
-    """What an owner's books say beside a log: charges that name an entry, and those from `before` there was this log.
+    """What an owner's books say beside a log: charges that name an entry, and those from `before` the first of them.
 
     `counted` are the charges whose answers, or those of whose groups, are in the log's sums; the others failed, or came
     too late to count.
@@ -52,18 +53,23 @@ def agreement(log: LogRead, ledger: str | os.PathLike[str], *, of: str | None = 
         for head in heads:
             _require_in_log(head, log)
         charges = [entry for entry in entries if entry.purpose in _CHARGED]
-        named = [found for entry in _since(entries) if (found := _named(entry)) is not None]
+        named = _all_named(_since(entries))
         numbers = [number for number, _, _ in named]
         if len(set(numbers)) < len(numbers):
             raise WrongLog(_twice(numbers), "the owner was charged twice for it")
         by_number = {number: (name, asked) for name, asked in log.rounds.items() for number in asked.numbers}
-        counted, rounds, tags = 0, set[str](), _tags(heads)
+        counted, rounds, answers, tags = 0, set[str](), set[int | None](), _tags(heads)
         for number, round_name, entry in named:
             name, asked = _same_price(by_number, number, round_name, entry)
             if name in rounds:
                 raise WrongLog(number, "the owner was charged twice for it")
             rounds.add(name)
-            counted += _counted(asked, bytes.fromhex(name), books, tags.get(bytes.fromhex(name)))
+            if not _counted(asked, bytes.fromhex(name), books, tags.get(bytes.fromhex(name))):
+                continue
+            if asked.query is not None and asked.end in answers:
+                raise WrongLog(asked.end or 0, "what the owner gave is in this answer twice")
+            answers.add(asked.end)
+            counted += 1
     return Agreement(len(heads), len(named), counted, len(charges) - len(named), forks)
 
 
@@ -82,6 +88,18 @@ def _since(entries: Sequence[Entry]) -> list[Entry]:
     """Return the charges since the last log was believed: those before it name entries of another."""
     lines = [number for number, entry in enumerate(entries) if (entry.purpose, entry.question) == ("note", ANOTHER_LOG)]
     return [entry for entry in entries[max(lines, default=0) :] if entry.purpose in _CHARGED]
+
+
+def _all_named(charges: Sequence[Entry]) -> list[tuple[int, str, Entry]]:
+    """Return the charges from the first on that names an entry; refuse one after it that names none."""
+    found: list[tuple[int, str, Entry]] = []
+    for each in charges:
+        named = _named(each)
+        if named is not None:
+            found.append(named)
+        elif found:
+            raise WrongLog(found[-1][0], "after it the owner was charged for what no entry tells of")
+    return found
 
 
 def _named(entry: Entry) -> tuple[int, str, Entry] | None:

@@ -152,8 +152,11 @@ class PublicLog:
         return [self._chain(start, min(start + MOST_LINKS - 1, last)) for start in starts]
 
     def _chain(self, first: int, last: int) -> Chain:
+        """Return the digests of some entries, and the head after them, signed anew: the key may have changed since."""
         links = bytes(self._digests[first * DIGEST : (last + 1) * DIGEST])
-        return Chain(first, links, _signature_in(self._file.read(last, 1)[0]))
+        before = bytes.fromhex(json.loads(self._file.read(last, 1)[0])["previous"])
+        head = head_after(last, before, links[-DIGEST:])
+        return Chain(first, links, self._identity.sign(stated(self._federation, last, head)))
 
     # --- rounds that are asked again ----------------------------------------------------------------------------------
 

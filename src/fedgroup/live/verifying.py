@@ -4,8 +4,8 @@ Guarantee: a log that is read to its end holds entries that one provider of the 
            standing on all before it; every answer is about a question that was written down before it was asked, each
            question has one end at most for each time it was asked, and every answer is what its groups' sums add up
            to, as far as these are listed, with the value and the interval that follow from them. Sums are listed unless
-           they are more than 65,536 numbers. A group is in an answer once, and has one vector of sums in a round,
-           however often that was asked.
+           they are more than 65,536 numbers, and groups are no more than owners that were asked. A group is in a round
+           once, and has one vector of sums there, however often that was asked. No entry has room for anything else.
 Not covered: that a log goes on: whoever shows it can leave out the end. Heads that owners kept tell (`agreement.py`).
              That a group gave the sums that are told of it: an owner alone, or a leader, finds its own; of a masked
              group nobody but the provider knows them. Sums of long maps are hashes only. That owners alone give the
@@ -19,6 +19,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from fedgroup.identity import Certificate, Trust
 from fedgroup.identity.certificate import read_certificate
 from fedgroup.live.sheets import MOST_NUMBERS, leaf_in
 from fedgroup.messages import NoisyTotals
-from fedgroup.messages.logged import question_from
+from fedgroup.messages.logged import AT, question_from
 from fedgroup.privacy.release import scales_of
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
@@ -48,11 +49,11 @@ REVOKED = (
 
 @dataclass(frozen=True)
 class Asked:
-    """A round that the log tells of: the entry, what it costs, and the leaves and tags of its groups once it ended.
+    """A round that the log tells of: the entry, what it costs, how many `owners` are asked, and what came of it.
 
     `end` is the number of the entry that tells what came of it; None while nothing did. A round may be asked `again`
     by later entries: whoever answered in it says the same once more, uncharged, and its last end counts. `told` are the
-    leaves of all its ends by their groups' tags.
+    leaves of all its ends by their groups' tags; `leaves` and `tags` those of its last.
     """
 
     number: int
@@ -64,6 +65,7 @@ class Asked:
     tags: frozenset[bytes] = frozenset()
     told: Mapping[bytes, bytes] = field(default_factory=dict)
     again: tuple[int, ...] = ()
+    owners: int = 0
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -73,7 +75,7 @@ class Asked:
 
 @dataclass
 class LogRead:
-    """What a log told so far."""
+    """What a log told so far; `renewed` are the entries from which on another certificate of the provider counts."""
 
     federation: str = ""
     heads: list[bytes] = field(default_factory=list)
@@ -81,6 +83,7 @@ class LogRead:
     answered: int = 0
     listed: int = 0
     failed: int = 0
+    renewed: list[int] = field(default_factory=list)
 
     @property
     def unended(self) -> int:
@@ -118,6 +121,7 @@ class LogReader:
         _require(said["previous"] == before.hex(), "it does not follow from the lines before it")
         entry = said["entry"]
         head = head_after(number, before, digest_of(canonical(entry)))
+        _require_fields(entry)
         _require((entry["kind"] == "begun") == (number == 0), "a log begins once")
         if entry["kind"] in ("begun", "certificate"):
             self._certificate = self._believed(bytes.fromhex(entry["certificate"]))
@@ -146,24 +150,25 @@ class LogReader:
         self.found.federation = entry["federation"]
         self._domain, self._protection = Box(*entry["domain"]), Protection(**entry["protection"])
 
-    def _renewed(self, _number: int, entry: Mapping[str, Any]) -> None:
-        """The certificate was looked at by `_take`."""
+    def _renewed(self, number: int, _entry: Mapping[str, Any]) -> None:
+        """Note it; the certificate was looked at by `_take`."""
+        self.found.renewed.append(number)
 
     def _asked(self, number: int, entry: Mapping[str, Any]) -> None:
         wire = question_from(entry["question"])
         query = wire.read(self._domain)
-        self._begin(entry["round"], Asked(number, wire.epsilon_nano, wire.rho_pico, query))
+        self._begin(entry["round"], Asked(number, wire.epsilon_nano, wire.rho_pico, query, owners=entry["owners"]))
 
     def _described(self, number: int, entry: Mapping[str, Any]) -> None:
-        self._begin(entry["round"], Asked(number, int(entry["epsilon_nano"])))
+        self._begin(entry["round"], Asked(number, int(entry["epsilon_nano"]), owners=entry["owners"]))
 
     def _begin(self, name: str, asked: Asked) -> None:
         known = self.found.rounds.get(name)
         same = known is None or (asked.query is not None and known.query == asked.query)
         _require(len(_bytes(name)) == 16 and same, "its round is not a new one")
-        self.found.rounds[name] = (
-            asked if known is None else replace(known, again=(*known.again, asked.number), end=None)
-        )
+        if known is not None:
+            asked = replace(known, again=(*known.again, asked.number), end=None, owners=asked.owners)
+        self.found.rounds[name] = asked
 
     def _vectors(self, number: int, entry: Mapping[str, Any]) -> None:
         for name in entry["rounds"]:  # vectors that come late end their round a second time
@@ -185,6 +190,7 @@ class LogReader:
         _require(query is not None, "it answers no question")
         assert query is not None  # noqa: S101  just looked
         _require(all(each.query == query for each in asked), "it answers two questions")
+        _require(all(each.owners == entry["owners"] for each in asked), "it tells of other owners than were asked")
         leaves = [_leaf_told(each, names) for each in entry["groups"]]
         tags = [each["group"] for each in entry["groups"] if each["group"]]
         fits = leaves == sorted(leaves) and len(set(tags)) == len(tags)  # owners alone may have given the same
@@ -221,9 +227,9 @@ class LogReader:
         noises = shared + sum(not each["parts"] for each in groups)
         _require(math.isclose(noises, entry["noises"], rel_tol=1e-9), "its noises are not those of its groups")
         _require(math.isclose(shared, entry["shared"], rel_tol=1e-9), "its noises are not those of its groups")
-        listed = all("sums" in each for each in groups)
-        long = len(groups) * query.bins * len(parts) > MOST_NUMBERS
-        _require(listed or long, "it does not tell the sums of its groups")
+        listed = len(groups) * query.bins * len(parts) <= MOST_NUMBERS
+        fits = all(("sums" in each) == listed for each in groups)
+        _require(fits, "it does not tell the sums of its groups" if listed else "it tells more sums than a log holds")
         if listed:
             sums = np.array([_whole(each["sums"], query.bins * len(parts)) for each in groups], dtype=object)
             added = sums.sum(axis=0).reshape(-1, len(parts))
@@ -256,6 +262,30 @@ _KINDS = {
 }
 
 
+_BEGUN = {"federation": str, "agreed": str, "domain": list, "lonlat": bool, "protection": dict, "certificate": str}
+_SUMS = {"noises": float, "shared": float, "totals": dict, "answer": (dict, NoneType), "groups": list, "root": str}
+_FIELDS: dict[str, dict[str, Any]] = {
+    "begun": _BEGUN,
+    "certificate": {"certificate": str},
+    "asked": {"round": str, "owners": int, "question": dict},
+    "described": {"round": str, "owners": int, "columns": int, "rows": int, "epsilon_nano": int},
+    "answered": {"rounds": list, "owners": int, "heard": int, **_SUMS},
+    "failed": {"rounds": list},
+    "vectors": {"rounds": list, "heard": int},
+}
+"""What an entry of each kind holds, besides its kind and when it was written."""
+
+
+def _require_fields(entry: Mapping[str, Any]) -> None:
+    """Refuse an entry with other fields, or values of other types, than a provider writes."""
+    known = _FIELDS[entry["kind"]]
+    _require(set(entry) == {"kind", "at", *known}, "it has other fields than entries of its kind")
+    _require(type(entry["at"]) is str and AT.fullmatch(entry["at"]) is not None, "it does not tell when")
+    for name, kind in known.items():
+        fits = type(entry[name]) in (kind if isinstance(kind, tuple) else (kind,))
+        _require(fits and (kind is not int or entry[name] >= 0), f"its {name} cannot be")
+
+
 def read_log(lines: Iterable[bytes], *, trust: Trust | None = None) -> LogRead:
     """Return what a log tells, or raise `WrongLog` with its first wrong line."""
     reader = LogReader(trust)
@@ -269,12 +299,14 @@ def read_log(lines: Iterable[bytes], *, trust: Trust | None = None) -> LogRead:
 def _leaf_told(group: Mapping[str, Any], rounds: Sequence[str]) -> bytes:
     """Return the leaf of a group that is told of as it should be."""
     counts = [group[name] for name in ("round", "heard", "parts")]
-    _require(all(type(each) is int for each in counts), "it is not an entry of a log")
-    _require(group["heard"] >= 1 and group["parts"] >= 0, "a group has members")
+    fields = {"round", "group", "heard", "parts", "sums" if "sums" in group else "leaf"}
+    _require(set(group) == fields and all(type(each) is int for each in counts), "it is not an entry of a log")
+    _require(group["heard"] >= 1, "a group has members")
+    _require(0 <= group["parts"] <= group["heard"], "a group's noise is cut into more shares than it has members")
     _require(0 <= group["round"] < len(rounds), "a group is of a round that the answer names")
     _require(len(_bytes(group["group"])) in (0, len(FIRST)), "a group is named by a hash")
     leaf = leaf_in(group, rounds)
-    _require(len(leaf) == len(FIRST) and group.get("leaf") in (None, leaf.hex()), "a leaf is a hash")
+    _require(len(leaf) == len(FIRST) and group.get("leaf", leaf.hex()) == leaf.hex(), "a leaf is a hash")
     return leaf
 
 

@@ -20,7 +20,7 @@ from fedgroup.remembered import remembered
 DIGEST_BYTES = 32
 MOST_LINKS = 4_096
 """The entries that one message leads over."""
-_AT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,12}\+00:00")
+AT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,12}\+00:00")
 _MOST_NUMBER = 1 << 48
 
 
@@ -41,7 +41,7 @@ class Logged:
 
     def __post_init__(self) -> None:
         require(0 <= self.owners < 1 << 32, "a log tells how many owners are here")
-        require(_AT.fullmatch(self.at) is not None, "a log tells times as texts")
+        require(AT.fullmatch(self.at) is not None, "a log tells times as texts")
         _require_links(self.links, self.base, self.signature)
         require(len(self.links) // DIGEST_BYTES <= self.number < _MOST_NUMBER, "an entry comes after those before it")
 
