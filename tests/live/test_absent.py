@@ -77,7 +77,7 @@ def test_an_answer_that_is_given_again_tells_who_is_away_now(city: Callable[...,
 def test_a_revoked_owner_is_not_away_but_out(city: Callable[..., Any]) -> None:
     async def story() -> None:
         async with city(3) as here:
-            here.provider.desk._verify = lambda der: here.vouched("provider", der)
+            here.provider.desk.verify = lambda der: here.vouched("provider", der)
             here.revoked["provider"] = {here.owners["owner-1"].keys.der}
             await until(lambda: len(here.provider.desk.present) == 2)
             assert told(await here.provider.ask(QUERY, method="dp")) == (2, 2, 0, 0)

@@ -117,6 +117,19 @@ def test_masked_sums_are_looked_at_once_their_masks_are_gone(sums: int) -> None:
     assert (tally.masked, tally.refused) == (0, dict.fromkeys(PAIR, "bounds"))
 
 
+def test_who_fell_silent_in_a_group_with_impossible_sums_is_doubted_with_the_others() -> None:
+    """What it dealt before took the masks off: a wrong share of it spoils the sum as a wrong value does."""
+    group = LiveGroup("g", "masked", ("ann", "bob", "cy"), MaskedTerms(3, 1, 1))
+    tally = Tally(COUNT, set(), frozenset(group.members))
+    tally.rounds.append(bytes(16))
+    step = SecondStep(tally, [group], {"g": [0, 1, 2]}, Protection())
+    for name in ("ann", "bob"):
+        step(name, Masked(bytes(16), (1 << 61).to_bytes(8, "little")))
+    step.add_up(group, ["ann", "bob"])
+    assert (tally.masked, tally.impossible) == (0, {"ann", "bob", "cy"})
+    assert tally.refused == {"ann": "bounds", "bob": "bounds"}
+
+
 def test_a_bound_is_a_number_of_records() -> None:
     with pytest.raises(InvalidInput, match="most_records"):
         Policy(most_records=0)

@@ -69,7 +69,7 @@ def test_a_federation_that_starts_anew_as_a_whole_has_its_groups_again(city: Cal
 
 async def provider_again(here: Any) -> LiveProvider:
     """Return a provider that knows nothing but what is stored."""
-    desk = Desk(here.hub.provider(), encode=encode, decode=decode, verify=here.provider.desk._verify)
+    desk = Desk(here.hub.provider(), encode=encode, decode=decode, verify=here.provider.desk.verify)
     here.listening = asyncio.create_task(desk.listen())
     assert await desk.until_present(len(here.owners), PATIENCE_S)
     return LiveProvider(desk, here.provider.settings, store=here.state)
@@ -197,11 +197,11 @@ def test_owners_whose_certificates_hold_again_are_here_again(city: Callable[...,
     async def story() -> None:
         async with city(3, cap=1000) as here:
             desk = here.provider.desk
-            usual = desk._verify
-            desk._verify = outdated
+            usual = desk.verify
+            desk.verify = outdated
             desk._look_again()
             assert desk.present == set()
-            desk._verify = usual
+            desk.verify = usual
             await until(lambda: len(desk.present) == 3)  # certificates are looked at once a second
             assert (await here.provider.ask(QUERY, method="dp")).heard == 3
 
@@ -212,11 +212,11 @@ def test_the_provider_hears_on_when_a_certificate_cannot_be_checked_for_a_while(
     async def story() -> None:
         async with city(3) as here:
             desk = here.provider.desk
-            usual = desk._verify
-            desk._verify = outdated
+            usual = desk.verify
+            desk.verify = outdated
             await here.add("early")
             await until(lambda: desk.refused_messages == 1)
-            desk._verify = usual
+            desk.verify = usual
             await here.add("late")
             assert await desk.until_present(4, PATIENCE_S)
             assert (await here.provider.ask(QUERY, method="dp")).heard == 4

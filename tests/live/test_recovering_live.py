@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
 from fedgroup.live import waves
+from fedgroup.live.plans import LivePlan
 from fedgroup.live.tally import Counted, SecondStep, Tally
 from fedgroup.messages.asked import Unmask
 from fedgroup.messages.said import Masked
@@ -176,6 +179,40 @@ def test_large_groups_recover_too_once_enough_members_signed_who_was_heard(
             answer = await here.provider.ask(QUERY, method="mpc", fresh=True)
             assert (answer.heard, answer.missing, answer.epsilon) == (29, 3, 30)
             assert answer.value == here.true_count(QUERY, members[3:])
+
+    in_driven_time(story())
+
+
+class SignsNothing:
+    """An owner's identity whose signatures are none."""
+
+    def __init__(self, usual: Any) -> None:
+        self._usual = usual
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._usual, name)
+
+    def sign(self, _stated: bytes) -> bytes:
+        return bytes(64)
+
+
+def test_who_signs_something_else_spoils_nothing_and_lapses(
+    city: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its position is the first, so that its signature would be among those shown to all others."""
+    monkeypatch.setattr(mask_graph, "ALL_PAIRS", 16)
+
+    async def story() -> None:
+        async with city(32, cap=1e4) as here:
+            (members,) = await asked_once(here, "mpc")
+            liar = here.owners[members[0]].node._unmaskings
+            liar._identity = SignsNothing(liar._identity)
+            plan = here.provider.plans["mpc"]
+            assert LivePlan.of(json.loads(json.dumps(asdict(plan)))).groups == plan.groups
+            answer = await here.provider.ask(QUERY, method="mpc", fresh=True)
+            assert (answer.heard, answer.groups, answer.epsilon) == (32, 1, 30)
+            assert answer.value == here.true_count(QUERY, members)
+            assert here.provider._asking._lapses.left_out == {members[0]}
 
     in_driven_time(story())
 

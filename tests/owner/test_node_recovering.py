@@ -10,7 +10,7 @@ import pytest
 from node_world import EVERYONE, FakeSilo, Owner, grouped
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.messages.asked import Ask, Go, Unmask
+from fedgroup.messages.asked import Ask, Go, Leave, Unmask
 from fedgroup.messages.said import Masked, Ready, Refused, Unmasked, Vouched
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.owner.rounds import masked_context
@@ -141,6 +141,41 @@ def test_who_is_started_again_tells_nothing_of_rounds_before(ten: list[Owner], o
     me, request = ten[0], Unmask(ROUND, this.heard, this.unmasking.sealed_for(0))
     me.node = owner_of("again").node
     assert me.only(request) == Refused(ROUND, "round")
+
+
+def test_who_counts_for_longer_than_anybody_waits_still_answers_for_what_it_charged(ten: list[Owner]) -> None:
+    now, usual = [0.0], ten[0].silo.totals
+
+    def slow(query: RangeQuery) -> dict[str, np.ndarray]:
+        now[0] = 60.0
+        return usual(query)
+
+    ten[0].node._clock, ten[0].silo.totals = lambda: now[0], slow
+    ten[0].only(Ask(ROUND, WireQuery.of(COUNT), "p", 1000, recovers=True))
+    assert isinstance(ten[0].only(Go(ROUND, list(range(10)))), Masked)
+    assert ten[0].ledger.spent() == PRECISE
+    assert isinstance(ten[0].only(Unmask(ROUND, list(range(10)), bytes(180))), Unmasked)
+
+
+def test_rounds_that_nobody_waits_for_are_forgotten_when_another_is_answered(ten: list[Owner]) -> None:
+    now = [0.0]
+    ten[0].node._clock = lambda: now[0]
+    for number in range(3):
+        round_id = bytes([number]) * 16
+        ten[0].only(Ask(round_id, WireQuery.of(COUNT), "p", 1000, recovers=True))
+        ten[0].only(Go(round_id, list(range(10))))
+        now[0] += 0.9
+    assert list(ten[0].node._unmaskings._answered) == [bytes([number]) * 16 for number in (1, 2)]
+
+
+def test_who_left_a_group_tells_nothing_more_of_its_rounds(ten: list[Owner]) -> None:
+    this = asked(ten, list(range(10)), list(range(9)), COUNT)
+    request = Unmask(ROUND, this.heard, this.unmasking.sealed_for(0))
+    grouped(ten, "masked", plan="q", dropouts=1)
+    ten[0].say(Leave("q"))
+    assert isinstance(ten[0].only(request), Unmasked)
+    ten[0].say(Leave("p"))
+    assert ten[0].only(request) == Refused(ROUND, "round")
 
 
 def test_nothing_is_told_for_sets_that_are_not_of_the_round(ten: list[Owner]) -> None:

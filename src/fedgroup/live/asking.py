@@ -16,6 +16,7 @@ rosters that were fixed. Whoever answered in it says the same once more, uncharg
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,8 @@ from fedgroup.messages.said import Masked, Noisy, Ready, perhaps_charged
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.questions.query import RangeQuery
+
+log = logging.getLogger("fedgroup.provider")
 
 RERUNS = 1
 INCOMPLETE = "incomplete"
@@ -311,6 +314,10 @@ class Asking:
                 taking.unmask(each, asked)
             taking.add_up(each.group, each.survivors)
             tally.recovered += each.left_out
+        unsound = {owner for each in groups for owner in each.unsound}
+        for owner in unsound:
+            log.warning("an owner did not sign who was heard", extra={"owner": owner})
+        self._lapses.note_failed(unsound)
         tally.given_up += len(groups) - len(found)
 
     async def _said(

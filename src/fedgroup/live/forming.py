@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import TooFewHeard
+from fedgroup.errors import FedgroupError, TooFewHeard
 from fedgroup.live.comparing import Learnt, LiveComparing
 from fedgroup.live.desk import Desk
 from fedgroup.live.logs import note_refusals
@@ -25,6 +25,7 @@ from fedgroup.live.settings import MPC_MOST, longer_with
 from fedgroup.messages import Grouping, NoisyVectors
 from fedgroup.messages.asked import Describe, Offer, Reveal, Seal
 from fedgroup.messages.said import Accepted, Described, Revealed, Sealed, perhaps_charged
+from fedgroup.owner.groups import group_digest
 from fedgroup.privacy.release import scale_of_noise
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.provider.role import Provider
@@ -204,15 +205,28 @@ class Forming:
             if len(roster) < 2:
                 return None
             group = LiveGroup(f"{name}.{attempt}", mode, roster, terms.terms(len(roster)))
-            agreed, seed = await self._agreed(group, terms)
+            certificates = [self._desk.certificates.get(owner, b"") for owner in roster]
+            agreed, seed = await self._agreed(group, certificates, terms)
             if agreed == set(roster):
-                return replace(group, seed=seed)
+                return self._signing(replace(group, seed=seed), certificates)
             roster = tuple(owner for owner in roster if owner in agreed)
         return None
 
-    async def _agreed(self, group: LiveGroup, terms: MaskSettings) -> tuple[set[str], str]:
+    def _signing(self, group: LiveGroup, certificates: Sequence[bytes]) -> LiveGroup:
+        """Return a sealed group with what its members' signatures are checked by, where they sign who was heard."""
+        if group.recovery is None or not group.recovery.signers:
+            return group
+        try:
+            members = [self._desk.verify(each) for each in certificates]
+        except FedgroupError:  # one was revoked since, and the group will not last
+            return group
+        seed, keys = bytes.fromhex(group.seed), [each.exchange_key for each in members]
+        digest = group_digest(group.name, group.mode, group.terms, seed=seed, keys=keys)
+        return replace(group, digest=digest.hex(), keys=tuple(each.tls_key.hex() for each in members))
+
+    async def _agreed(self, group: LiveGroup, certificates: list[bytes], terms: MaskSettings) -> tuple[set[str], str]:
         """Return who agreed, and the seed that their numbers make; when all did, the group is sealed."""
-        accepted = await self._offered(group, terms)
+        accepted = await self._offered(group, certificates, terms)
         if set(accepted) != set(group.members):
             return set(accepted), ""
         promised = Reveal.of(group.name, (accepted[name] for name in group.members))
@@ -222,8 +236,7 @@ class Forming:
         told = Seal.of(group.name, (revealed[name] for name in group.members))
         return set(await self._step(group, told, Sealed)), public_seed(told.numbers).hex()
 
-    async def _offered(self, group: LiveGroup, terms: MaskSettings) -> dict[str, Any]:
-        certificates = [self._desk.certificates.get(name, b"") for name in group.members]
+    async def _offered(self, group: LiveGroup, certificates: list[bytes], terms: MaskSettings) -> dict[str, Any]:
         offers = {
             name: Offer(
                 group.name,

@@ -55,7 +55,9 @@ class Leaving:
 class LiveGroup:
     """A group that all members agreed to, under the name they know it by; the first member leads a trusted one.
 
-    `seed` is that of a masked group's mask graph, in hexadecimal digits: it follows from what all members told.
+    `seed` is that of a masked group's mask graph: it follows from what all members told. Where members sign who was
+    heard, `digest` stands for the group in what they sign, and `keys` are those they sign with. All in hexadecimal
+    digits.
     """
 
     name: str
@@ -63,6 +65,8 @@ class LiveGroup:
     members: tuple[str, ...]
     terms: MaskedTerms
     seed: str = ""
+    digest: str = ""
+    keys: tuple[str, ...] = ()
 
     @property
     def recovery(self) -> Recovery | None:
@@ -125,7 +129,9 @@ class LivePlan:
         """Return a plan that was stored as plain values."""
         groups = tuple(
             LiveGroup(
-                each["name"], each["mode"], tuple(each["members"]), MaskedTerms(**each["terms"]), each.get("seed", "")
+                **each
+                | {"members": tuple(each["members"]), "terms": MaskedTerms(**each["terms"])}
+                | {"keys": tuple(each.get("keys", ()))}
             )
             for each in stored["groups"]
         )

@@ -3,7 +3,8 @@
     Unmask(who was heard) -> Unmasked; in a group without all pairs first Unmask -> Vouched, then with the signatures
 
 Guarantee: members are asked to unmask one set of survivors in a round. A group of which too few answer gives nothing,
-           and is not asked again: some of its masks may be off, and it has paid.
+           and is not asked again: some of its masks may be off, and it has paid. A signature that is not its member's
+           spoils nothing: it is as good as none, and its member lapses.
 Proof:     docs/guarantees.md#members-that-fall-silent
 """
 
@@ -11,17 +12,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from fedgroup.errors import ProtocolViolation
 from fedgroup.live.desk import Desk
 from fedgroup.live.plans import LiveGroup
 from fedgroup.messages.asked import Ask, Unmask
 from fedgroup.messages.said import Masked, Ready, Unmasked, Vouched
 from fedgroup.owner.rounds import masked_context
 from fedgroup.secure.pair_words import DEALT_BYTES
-from fedgroup.secure.recovery import Unmasking
+from fedgroup.secure.recovery import Unmasking, survivors_stated
 from fedgroup.secure.sharing import SHARE_BYTES
+from fedgroup.secure.signatures import require_signed
 from fedgroup.transport.codec import decode, encode
 
 
@@ -38,12 +42,16 @@ def fits_then(group: LiveGroup, owner: str, reply: Masked, roster: Collection[in
 
 @dataclass(eq=False)
 class Recovered:
-    """A group whose masks are being taken off: the survivors' names, and what they told."""
+    """A group whose masks are being taken off: the survivors' names, and what they told.
+
+    `unsound` are who signed something else than who was heard.
+    """
 
     group: LiveGroup
     roster: Sequence[int]
     unmasking: Unmasking
     signatures: dict[int, bytes] = field(default_factory=dict)
+    unsound: set[str] = field(default_factory=set)
 
     @classmethod
     def of(
@@ -98,10 +106,25 @@ class Recovered:
     def take(self, owner: str, reply: Any) -> bool:
         """Take in what a survivor says; tell whether it fits."""
         position = self.group.members.index(owner)
-        if isinstance(reply, Vouched):
-            self.signatures[position] = reply.signature
+        if not isinstance(reply, Vouched):
+            return isinstance(reply, Unmasked) and self.unmasking.take(position, reply.shares)
+        if not self._signed(position, reply):
+            self.unsound.add(owner)
+            return False
+        self.signatures[position] = reply.signature
+        return True
+
+    def _signed(self, position: int, vouched: Vouched) -> bool:
+        """Tell whether a member signed what members check; of a plan by an earlier version nobody can tell."""
+        group = self.group
+        if not group.keys:
             return True
-        return isinstance(reply, Unmasked) and self.unmasking.take(position, reply.shares)
+        digest, survivors = bytes.fromhex(group.digest), self.unmasking.survivors
+        stated = survivors_stated(digest, vouched.round, roster=self.roster, survivors=survivors)
+        with suppress(ProtocolViolation):
+            require_signed(bytes.fromhex(group.keys[position]), stated, vouched.signature)
+            return True
+        return False
 
     def context(self, ask: Ask) -> bytes:
         """Return what stands for the round in its masks: of the question as owners read it."""

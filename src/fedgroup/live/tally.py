@@ -119,8 +119,18 @@ class Tally:
         unheard = [name for name in self.refused.keys() | self.silent if name not in self.heard]
         return 2 * sum(self.refused.get(name) == "budget" for name in unheard) > len(unheard)
 
-    def admits(self, sums: Ints, members: Collection[str], *, parts: int = 0, group: str | None = None) -> bool:
+    def admits(
+        self,
+        sums: Ints,
+        members: Collection[str],
+        *,
+        parts: int = 0,
+        group: str | None = None,
+        roster: Collection[str] = (),
+    ) -> bool:
         """Tell whether sums are counted; if honest members could not give them, they are refused, and doubted.
+
+        Doubted with them are all of a `roster`: who fell silent dealt what its masks were taken off with.
 
         Guarantee: whatever bounds are known, what is counted adds up exactly in 64 bits. In a round that is run again a
                    group that gave sums before gives the same, or none.
@@ -128,7 +138,7 @@ class Tally:
         same = group is None or self._said_before(sums, heard=len(members), parts=parts, group=group)
         if same and self._fits(sums) and self.possible(sums, members, parts=parts):
             return True
-        self.impossible |= set(members)
+        self.impossible |= {*members, *roster}
         self.refused |= dict.fromkeys(members, "bounds")
         return False
 
@@ -244,7 +254,8 @@ class SecondStep:
     def add_up(self, group: LiveGroup, heard: Sequence[str]) -> None:
         """Add the sum of a group whose masks are gone; impossible sums do not come from silence: nobody pays twice."""
         signed = self._sums.pop(group.name).view(f"i{self._widths[group.name]}").astype(np.int64)
-        if self._tally.admits(signed, heard, parts=group.terms.parts, group=group.name):
+        roster = [group.members[p] for p in self._rosters[group.name]]
+        if self._tally.admits(signed, heard, parts=group.terms.parts, group=group.name, roster=roster):
             self._tally.add_masked(group, signed, heard=heard)
 
     def _led(self, group: LiveGroup, reply: Any) -> Any:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -52,6 +52,12 @@ MOST_REMEMBERED = 1_024
 
 MOST_REMEMBERED_BYTES = 4 << 20
 """Likewise for answers with many bins."""
+
+
+def group_digest(plan: str, mode: str, terms: MaskedTerms, *, seed: bytes, keys: Iterable[bytes]) -> bytes:
+    """Return what stands for a sealed group: its plan and terms, the seed of all numbers, its members' keys."""
+    said = f"{plan} {mode} {terms}".encode()
+    return hashlib.sha256(len(said).to_bytes(8, "big") + said + seed + b"".join(keys)).digest()
 
 
 @dataclass(eq=False)
@@ -141,9 +147,8 @@ class Group:
         """
         if not self.sealed:
             raise ProtocolViolation("a group answers once it is sealed")
-        roster = b"".join(member.exchange_key for member in self.members)
-        said = f"{self.offer.plan} {self.mode} {self.terms}".encode()
-        return hashlib.sha256(len(said).to_bytes(8, "big") + said + self.seed + roster).digest()
+        keys = [member.exchange_key for member in self.members]
+        return group_digest(self.offer.plan, self.mode, self.terms, seed=self.seed, keys=keys)
 
     def reveal(self, commitments: Sequence[bytes], signatures: Sequence[bytes]) -> bytes:
         """Return the number, once: to the commitments that all members signed, its own among them."""

@@ -240,6 +240,7 @@ class OwnerNode:
                 return self._said(Sealed(message.plan))
             case Leave():
                 self._groups.leave(message.plan)
+                self._unmaskings.forget(message.plan)
                 return []
             case Agreed():
                 return []

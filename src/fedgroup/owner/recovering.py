@@ -60,10 +60,17 @@ class Unmaskings:
 
         Requires:  this is called once for a round; nobody changes the roster.
         """
-        self._answered[this.ask.round] = _Answered(this.group, roster, this.until)
-        while len(self._answered) > MOST_ANSWERED or next(iter(self._answered.values())).until < now:
+        while self._answered and (
+            len(self._answered) >= MOST_ANSWERED or next(iter(self._answered.values())).until < now
+        ):
             self._answered.popitem(last=False)
+        self._answered[this.ask.round] = _Answered(this.group, roster, this.until)
         return self._dealer(this.group).masks(this.ask.round, set(roster))
+
+    def forget(self, plan: str) -> None:
+        """Tell nothing more of rounds of a group that was left."""
+        for round_id in [name for name, each in self._answered.items() if each.group.offer.plan == plan]:
+            del self._answered[round_id]
 
     def told(self, asked: Unmask, *, fewest: int) -> Vouched | Unmasked:
         """Return this owner's shares for the survivors of a round, or its signature where members sign them first."""
