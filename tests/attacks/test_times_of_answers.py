@@ -4,6 +4,9 @@ The attacker carries all messages of two owners of one process. It asks one of t
 the other's answers leave, and follows with messages that cost nothing, to both: whatever has to wait for the counting
 shows how long that took. Time is driven: counting takes the longer the more records there are, and nothing else takes
 any. What it may learn is the epsilon of the answers; where counting takes longer than a period, the number of periods.
+
+It also asks both for more than they have left, in steps of a tenth of a period: to be answered within so long, and of a
+window that is over so soon. Whether that is refused for the time or for the budget is seen, too, and costs nothing.
 """
 
 from __future__ import annotations
@@ -25,10 +28,11 @@ from fedgroup.live.flushing import Flushing
 from fedgroup.live.pacing import Moments, paced
 from fedgroup.messages.asked import Ask, Check, Describe
 from fedgroup.messages.live import FromOwner
-from fedgroup.messages.said import Checked, Described, Noisy, Presence
+from fedgroup.messages.said import Checked, Described, Noisy, Presence, Refused
 from fedgroup.messages.wire_query import WireQuery
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.policy import Policy
+from fedgroup.owner.public_time import PublicTime
 from fedgroup.owner.records import Records
 from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.noise import SecureNoise
@@ -45,7 +49,10 @@ EVERY_S = 0.01
 LOOK_S, RECORD_S = 100e-6, 0.5e-6
 """How long counting takes, and how much longer for each record: 5.1 ms for 10,000, of a period of 10 ms."""
 PRICE = Epsilon.of(0.01)
+UNAFFORDABLE = Epsilon.of(50)
 ATTEMPTS = 12
+PROBES = 30
+WEEK = 7 * 86_400.0
 
 
 class SlowSilo(TableSilo):
@@ -77,20 +84,40 @@ def asked(turn: int) -> Any:
     return Ask(number(turn), WireQuery.of(RangeQuery("count", places, PRICE)), None, 60_000)
 
 
+def probes(turn: int, at: float) -> Iterator[Any]:
+    """Questions that cost nothing: each is refused, for the time or for another reason."""
+    for step in range(1, PROBES):
+        soon = RangeQuery("count", Circle(5, 5, 3), UNAFFORDABLE)
+        yield Ask(number(10_000 + 1_000 * turn + step), WireQuery.of(soon), None, step)
+        over = at + step * EVERY_S / 10
+        open_until = RangeQuery("count", Circle(5, 5, 3), UNAFFORDABLE, since=0, until=round((WEEK + over) * 1e6))
+        yield Ask(number(30_000 + 1_000 * turn + step), WireQuery.of(open_until), None, 60_000)
+
+
 @contextmanager
-def owner(name: str, folder: Path, *, records: int) -> Iterator[OwnerNode]:
-    place = np.full(records, 5.0)
-    silo = SlowSilo(Records(owner=np.zeros(records, dtype=np.int64), x=place, y=place, owners=[0]), MAP)
+def owner(name: str, folder: Path, *, records: int, every_s: float = EVERY_S) -> Iterator[OwnerNode]:
+    place, nobody = np.full(records, 5.0), np.zeros(records, dtype=np.int64)
+    silo = SlowSilo(Records(owner=nobody, x=place, y=place, time=nobody, owners=[0]), MAP)
+    clock = PublicTime(_loops_time, every_s=every_s)
+    policy = Policy(
+        highest_epsilon=Epsilon.of(100), complete_after=0.0, now=clock.standing(lambda: WEEK + _loops_time())
+    )
     ledger = OwnerLedger(folder / f"{name}.db")
     ledger.set_cap(Epsilon.of(10))
     yield OwnerNode(
-        Keys(name), silo, public_map=MAP, protection=Protection(), policy=Policy(), ledger=ledger, noise=SecureNoise(),
-        verify=believed, encode=encode,
+        Keys(name), silo, public_map=MAP, protection=Protection(), policy=policy, ledger=ledger, noise=SecureNoise(),
+        verify=believed, encode=encode, clock=clock,
     )  # fmt: skip
     ledger.close()
 
 
-async def _watched(ann: OwnerNode, bob: OwnerNode, every_s: float) -> list[tuple[str, str, bytes, int]]:
+def _loops_time() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def _watched(
+    ann: OwnerNode, bob: OwnerNode, every_s: float, *, probing: bool
+) -> list[tuple[str, str, bytes, int]]:
     """Attack, and return who said what about which round, and when, in nanoseconds."""
     loop, hub, flushing, moments = asyncio.get_running_loop(), MemoryHub(), Flushing(), random.Random(1)
     pace = Moments(every_s)
@@ -103,8 +130,9 @@ async def _watched(ann: OwnerNode, bob: OwnerNode, every_s: float) -> list[tuple
         async def watch() -> None:
             async for sender, payload in provider.received():
                 said = decode(payload, (Presence, *get_args(FromOwner)))
-                if isinstance(said, (Noisy, Described, Checked)):
-                    seen.append((sender, type(said).__name__, said.round, round(loop.time() * 1e9)))
+                if isinstance(said, (Noisy, Described, Checked, Refused)):
+                    what = said.reason if isinstance(said, Refused) else type(said).__name__
+                    seen.append((sender, what, getattr(said, "round", b""), round(loop.time() * 1e9)))
 
         watching = tasks.create_task(watch())
         for turn in range(ATTEMPTS):  # by a clock of its own: what comes while the owners count is read after it
@@ -114,6 +142,10 @@ async def _watched(ann: OwnerNode, bob: OwnerNode, every_s: float) -> list[tuple
             at = start + EVERY_S + moments.choice((LOOK_S / 2, moments.random() * EVERY_S))
             await asyncio.sleep(at - loop.time())
             await provider.send("ann", encode(asked(turn)))
+            if probing:
+                for probe in probes(turn, at):
+                    await provider.send("ann", encode(probe))
+                    await provider.send("bob", encode(probe))
             # what follows at once, or soon
             await asyncio.sleep(at + turn % 2 * moments.random() * 2 * EVERY_S - loop.time())
             for name in ("ann", "bob"):
@@ -126,11 +158,17 @@ async def _watched(ann: OwnerNode, bob: OwnerNode, every_s: float) -> list[tuple
     return seen
 
 
-def watched(folder: Path, *, records: int, every_s: float = EVERY_S) -> list[tuple[str, str, bytes, int]]:
-    place = folder / f"{records}-{every_s}"
+def watched(
+    folder: Path, *, records: int, every_s: float = EVERY_S, probing: bool = False, public_time: bool = True
+) -> list[tuple[str, str, bytes, int]]:
+    place = folder / f"{records}-{every_s}-{probing}-{public_time}"
     place.mkdir()
-    with owner("ann", place, records=records) as ann, owner("bob", place, records=3) as bob:
-        return in_driven_time(_watched(ann, bob, every_s))
+    period = every_s if public_time else 0.0
+    with (
+        owner("ann", place, records=records, every_s=period) as ann,
+        owner("bob", place, records=3, every_s=period) as bob,
+    ):
+        return in_driven_time(_watched(ann, bob, every_s, probing=probing))
 
 
 def test_at_a_public_pace_no_time_tells_how_many_records_there_are(tmp_path: Path) -> None:
@@ -139,6 +177,23 @@ def test_at_a_public_pace_no_time_tells_how_many_records_there_are(tmp_path: Pat
     assert watched(tmp_path, records=10_000) == none
     assert watched(tmp_path, records=1) == none
     assert {moment % round(EVERY_S * 1e9) for *_, moment in none} == {0}
+
+
+def test_what_is_refused_for_the_time_tells_no_more_than_the_times_do(tmp_path: Path) -> None:
+    none = watched(tmp_path, records=0, probing=True)
+    assert {"late", "budget", "incomplete"} < {what for _, what, *_ in none}
+    assert watched(tmp_path, records=10_000, probing=True) == none
+    assert watched(tmp_path, records=1, probing=True) == none
+
+
+def test_by_a_time_that_goes_on_refusals_tell_them_apart(tmp_path: Path) -> None:
+    def counted(records: int, reason: str) -> int:
+        seen = watched(tmp_path / reason, records=records, probing=True, public_time=False)
+        return sum(what == reason for _, what, *_ in seen)
+
+    for reason in ("late", "incomplete"):
+        (tmp_path / reason).mkdir()
+        assert counted(10_000, reason) != counted(0, reason)
 
 
 def test_without_a_pace_the_attack_tells_them_apart_by_every_answer_and_by_what_follows_it(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from fedgroup.errors import ProtocolViolation
 from fedgroup.messages.asked import Go
 from fedgroup.messages.said import Letter, Masked, Noisy, Ready, Refused
 from fedgroup.owner.node import PROVIDER
+from fedgroup.owner.public_time import PublicTime
 from fedgroup.questions.query import RangeQuery
 from owner_keys import believed
 
@@ -45,7 +46,7 @@ class SlowSilo(FakeSilo):
 def slow(owner_of: Callable[..., Owner], name: str, takes_s: float) -> tuple[Owner, Clock]:
     clock, silo = Clock(), SlowSilo()
     silo.clock, silo.takes_s = clock, takes_s
-    return owner_of(name, silo=silo, parts={"clock": clock}), clock
+    return owner_of(name, silo=silo, parts={"clock": PublicTime(clock)}), clock
 
 
 def refused_late(reply: Any) -> bool:

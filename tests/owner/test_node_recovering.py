@@ -13,6 +13,7 @@ from fedgroup.epsilon import Epsilon
 from fedgroup.messages.asked import Ask, Go, Leave, Unmask
 from fedgroup.messages.said import Masked, Ready, Refused, Unmasked, Vouched
 from fedgroup.messages.wire_query import WireQuery
+from fedgroup.owner.public_time import PublicTime
 from fedgroup.owner.rounds import masked_context
 from fedgroup.questions.query import Measure, RangeQuery
 from fedgroup.secure.recovery import Unmasking, live_recovery, neighbours_in, survivors_stated
@@ -150,7 +151,7 @@ def test_who_counts_for_longer_than_anybody_waits_still_answers_for_what_it_char
         now[0] = 60.0
         return usual(query)
 
-    ten[0].node._clock, ten[0].silo.totals = lambda: now[0], slow
+    ten[0].node._clock, ten[0].silo.totals = PublicTime(lambda: now[0]), slow
     ten[0].only(Ask(ROUND, WireQuery.of(COUNT), "p", 1000, recovers=True))
     assert isinstance(ten[0].only(Go(ROUND, list(range(10)))), Masked)
     assert ten[0].ledger.spent() == PRECISE
@@ -159,7 +160,7 @@ def test_who_counts_for_longer_than_anybody_waits_still_answers_for_what_it_char
 
 def test_rounds_that_nobody_waits_for_are_forgotten_when_another_is_answered(ten: list[Owner]) -> None:
     now = [0.0]
-    ten[0].node._clock = lambda: now[0]
+    ten[0].node._clock = PublicTime(lambda: now[0])
     for number in range(3):
         round_id = bytes([number]) * 16
         ten[0].only(Ask(round_id, WireQuery.of(COUNT), "p", 1000, recovers=True))

@@ -16,6 +16,7 @@ from fedgroup.errors import LedgerUnavailable
 from fedgroup.messages.asked import Ask, Check
 from fedgroup.messages.said import Checked, Left, Noisy, Ready, Refused
 from fedgroup.owner.node import PROVIDER
+from fedgroup.owner.public_time import PublicTime
 from fedgroup.questions.query import RangeQuery
 from fedgroup.storage.owner_ledger import OwnerLedger
 
@@ -151,7 +152,7 @@ def test_what_was_said_is_said_again_whatever_speaks_against_a_new_answer(
     reason: str, alone: bool, owner_of: Callable[..., Owner]
 ) -> None:
     clock = [100.0]
-    owner = owner_of(cap=1.0, parts={"clock": lambda: clock[0]})
+    owner = owner_of(cap=1.0, parts={"clock": PublicTime(lambda: clock[0])})
     said = owner.node.prepare_many([(PROVIDER, each) for each in asks(2)])
     new = ask(0.5, round_id=b"n" * 16)
     if reason == "epsilon":
@@ -171,7 +172,7 @@ def test_what_was_said_is_said_again_whatever_speaks_against_a_new_answer(
 
 
 def test_late_questions_are_refused_and_cost_nothing(owner_of: Callable[..., Owner]) -> None:
-    owner = owner_of(parts={"clock": lambda: 100.0})
+    owner = owner_of(parts={"clock": PublicTime(lambda: 100.0)})
     letters = owner.node.prepare_many([(PROVIDER, each) for each in asks(2)], waited_s=1.1)
     assert [WIRE.decode(data).reason for ((_, data),) in letters] == ["late", "late"]
     assert owner.ledger.spent() == Epsilon(0)

@@ -10,7 +10,7 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from fedgroup.live.working import Working
 from fedgroup.owner.heads import Heads
 from fedgroup.owner.node import OwnerNode
 from fedgroup.owner.node_parts import OwnersSilo
+from fedgroup.owner.public_time import PublicTime
 from fedgroup.owner.table_silo import TableSilo
 from fedgroup.privacy.noise import SecureNoise
 from fedgroup.privacy.sensitivity import Protection
@@ -265,18 +266,19 @@ def open_node(
 
     Owners of one process that believe one authority share `vouching`, and verify a certificate once for all.
     """
-    facts = config.federation
+    facts, policy = config.federation, config.policy.policy
+    public = PublicTime(time.monotonic, every_s=config.pace.every_ms / 1_000)  # as its moments are, by its loop's clock
     return OwnerNode(
         identity,
         open_silo(config.silo, facts.public_map, protection=facts.protection),
         public_map=facts.public_map,
         protection=facts.protection,
-        policy=config.policy.policy,
+        policy=replace(policy, now=None if policy.now is None else public.standing(policy.now)),
         ledger=ledger,
         noise=SecureNoise(),
         verify=vouching.verify,
         trust=vouching.now,
-        clock=time.monotonic,
+        clock=public,
         encode=encode,
         agreed=_agreed(facts),
         heads=Heads(ledger, facts.name),

@@ -54,6 +54,7 @@ from fedgroup.owner.groups import MOST_OFFERS, Group, Memberships
 from fedgroup.owner.heads import UNWATCHED
 from fedgroup.owner.node_parts import Certified, LogWatch, OwnersSilo, OwnIdentity, RoundLedger
 from fedgroup.owner.policy import Policy
+from fedgroup.owner.public_time import PublicTime
 from fedgroup.owner.recovering import Unmaskings
 from fedgroup.owner.refusals import Unknown, about, reason_of
 from fedgroup.owner.relays import Relays
@@ -109,11 +110,11 @@ class OwnerNode:
         verify: Callable[[bytes], Certified],
         encode: Callable[[Any], bytes],
         trust: Callable[[], object] = object,
-        clock: Callable[[], float] = lambda: 0.0,
+        clock: PublicTime = PublicTime(),  # noqa: B008  it has no state
         agreed: bytes = b"",
         heads: LogWatch = UNWATCHED,
     ) -> None:
-        """`trust` is explained at `Memberships`; `clock` tells seconds, and without one no answer is too late.
+        """`trust` is explained at `Memberships`; `clock` tells what is too late; without one, nothing is.
 
         `agreed` is the digest of what all parties agreed on; who says another one is answered nothing. `heads` are
         those of the provider's log: a question that they do not admit is refused.
@@ -163,7 +164,7 @@ class OwnerNode:
 
     def prepare(self, sender: str, message: ToOwner, *, waited_s: float = 0.0) -> Letters:
         """Return what `receive` would; the caller sends it only after `ledger.flush()` has returned."""
-        return answered(self._prepared(sender, message, self._clock() - waited_s), self.ledger)
+        return answered(self._prepared(sender, message, self._clock(waited_s)), self.ledger)
 
     def prepare_many(self, received: Sequence[tuple[str, ToOwner]], *, waited_s: float = 0.0) -> list[Letters]:
         """Return what `prepare` would for each message, in their order."""
@@ -175,7 +176,7 @@ class OwnerNode:
 
         Questions to this owner alone go together: each is an answer by itself. All else is one, message by message.
         """
-        arrived = self._clock() - waited_s
+        arrived = self._clock(waited_s)
         alone = [message for sender, message in received if sender == PROVIDER and self._goes_together(message)]
         if len(alone) < len(received):
             return Answers([in_turn(self._prepared(sender, message, arrived) for sender, message in received)])
@@ -380,7 +381,7 @@ class OwnerNode:
 
     def _read(self, ask: Ask, until: float) -> tuple[RangeQuery, str | None]:
         """Return a question that can be answered, in time, and the policy's reason to refuse it."""
-        self._require_time(until)
+        self._clock.require(until)
         query = answerable(ask.query, self._silo, public_map=self._map, protection=self._protection)
         return query, self.policy.against_question(query, self._map)
 
@@ -401,14 +402,6 @@ class OwnerNode:
         if group is not None and group.mode == "trusted" and group.position != 0:
             return [(group.leader, kept), *self._said(Ready(ask.round))]
         return [(PROVIDER, kept)]
-
-    def _require_time(self, until: float) -> None:
-        """Refuse an answer that would come too late, before anything is counted.
-
-        What was counted is charged, however long it took: the time tells something of the records, too.
-        """
-        if self._clock() > until:
-            raise Unknown("late")
 
     def _disclose(self, this: Round) -> Answering[Letters]:
         """Send the exact answer to the leader, sealed; the leader itself keeps its own until the roster is fixed."""
@@ -440,7 +433,7 @@ class OwnerNode:
         this = self._open.find(go.round)
         if this is None or not this.ready:
             raise Unknown("round")
-        self._require_time(this.until)
+        self._clock.require(this.until)
         self._groups.valid(this.group)
         if not go.positions or go.positions[-1] >= len(this.group.members) or this.group.position not in go.positions:
             raise ProtocolViolation("a round's roster holds this owner and none but members of its group")
@@ -457,7 +450,7 @@ class OwnerNode:
 
     def _lead(self, this: Round) -> Answering[Letters]:
         """Add up what the members of a trusted group disclosed and the leader's own answer, with one noise."""
-        self._require_time(this.until)
+        self._clock.require(this.until)
 
         def make() -> Noisy:
             heard, exact = sums_of(this, self._exact(this.query))
