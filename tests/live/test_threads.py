@@ -5,23 +5,25 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from live_world import PATIENCE_S
 
+from fedgroup.live import threads
 from fedgroup.live.threads import in_thread
 
 
 async def held_up(free: threading.Event) -> asyncio.Future[bool]:
-    """Let the loop have one thread, and keep it busy."""
+    """Let the loop have one thread for databases, and keep it busy."""
     loop, begun = asyncio.get_running_loop(), threading.Event()
-    loop.set_default_executor(ThreadPoolExecutor(4))
+    pool = threads._POOLS[loop] = ThreadPoolExecutor(4)
 
     def busy() -> bool:
         begun.set()
         return free.wait(PATIENCE_S)
 
-    other = loop.run_in_executor(None, busy)
+    other = loop.run_in_executor(pool, busy)
     while not begun.is_set():
         await asyncio.sleep(0)
     return other
@@ -83,8 +85,8 @@ def test_what_is_cancelled_before_it_was_begun_is_never_done() -> None:
     async def story() -> None:
         free, done = threading.Event(), list[str]()
         loop = asyncio.get_running_loop()
-        loop.set_default_executor(ThreadPoolExecutor(1))
-        other = loop.run_in_executor(None, free.wait, PATIENCE_S)
+        pool = threads._POOLS[loop] = ThreadPoolExecutor(1)
+        other = loop.run_in_executor(pool, free.wait, PATIENCE_S)
         waiting = asyncio.create_task(in_thread(lambda: done.append("cancelled")))
         await asyncio.sleep(0)
         waiting.cancel()
@@ -94,5 +96,22 @@ def test_what_is_cancelled_before_it_was_begun_is_never_done() -> None:
         assert await other
         await in_thread(lambda: done.append("next"))
         assert done == ["next"]
+
+    asyncio.run(story())
+
+
+def test_slow_databases_hold_up_neither_each_other_nor_what_else_needs_a_thread() -> None:
+    async def story() -> None:
+        loop, free = asyncio.get_running_loop(), threading.Event()
+        loop.set_default_executor(ThreadPoolExecutor(2))
+        slow = [asyncio.create_task(in_thread(partial(free.wait, PATIENCE_S))) for _ in range(20)]
+        try:
+            async with asyncio.timeout(PATIENCE_S / 4):
+                assert await in_thread(lambda: "quick") == "quick"
+                assert await loop.getaddrinfo("localhost", 80)
+            assert not any(each.done() for each in slow)
+        finally:
+            free.set()
+        assert all(await asyncio.gather(*slow))
 
     asyncio.run(story())

@@ -103,6 +103,31 @@ def test_connections_learn_of_a_new_list_also_when_somebody_saw_it_first(
     assert given == [believed.trust]
 
 
+def test_a_list_that_cannot_be_read_just_now_is_looked_for_again(
+    federation: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    believed, given, looks = federation.vouching(), list[Trust](), list[float]()
+    monkeypatch.setattr(vouching, "refresh", lambda context, trust: given.append(trust))
+    usual = believed.newest
+
+    def failing() -> Trust:
+        looks.append(asyncio.get_running_loop().time())
+        if len(looks) == 1:
+            raise PermissionError("not just now")
+        return usual()
+
+    async def story() -> None:
+        told_the_time(monkeypatch, asyncio.get_running_loop().time)
+        monkeypatch.setattr(believed, "newest", failing)
+        task = asyncio.create_task(believed.keep_fresh([ssl.create_default_context()]))
+        federation.authority.revoke(federation.owner("ann") and "ann")
+        await asyncio.sleep(3.5 * vouching.REFRESH_S)
+        task.cancel()
+
+    in_driven_time(story())
+    assert (len(looks), len(given)) == (3, 1)
+
+
 def test_owners_of_one_process_share_what_they_verified(tmp_path: Path) -> None:
     trial, shared = make_trial(tmp_path / "trial", owners=3, seed=1), Shared()
     configs = [read_config(file, OwnerConfig) for file in trial.owners]

@@ -17,6 +17,7 @@ from fedgroup.messages.asked import Ask, Check
 from fedgroup.messages.said import Checked, Left, Noisy, Ready, Refused
 from fedgroup.owner.node import PROVIDER
 from fedgroup.owner.public_time import PublicTime
+from fedgroup.owner.together import answered_together
 from fedgroup.questions.query import RangeQuery
 from fedgroup.storage.owner_ledger import OwnerLedger
 
@@ -200,3 +201,22 @@ def test_who_agreed_on_something_else_or_pauses_answers_nothing(paused: bool, ow
     owner = owner_of(paused=paused, parts={} if paused else {"agreed": b"a" * 32})
     assert reasons(together(owner, *asks(2))) == ["paused" if paused else "federation"] * 2
     assert owner.ledger.spent() == Epsilon(0)
+
+
+class Panic(BaseException):
+    """What a compiled module raises when it fails, which is no `Exception`."""
+
+
+def test_one_answer_that_panics_holds_up_no_other(owner_of: Callable[..., Owner]) -> None:
+    ann, bob = owner_of("ann"), owner_of("bob")
+
+    def panics(_query: RangeQuery) -> dict[str, np.ndarray]:
+        raise Panic
+
+    ann.silo.totals = panics
+    several = [(owner.node.answering([(PROVIDER, ask())]).several[0], owner.ledger) for owner in (ann, bob)]
+    failed, letters = answered_together(several)
+    assert isinstance(failed, RuntimeError)
+    assert not isinstance(letters, Exception)
+    assert isinstance(WIRE.decode(letters[0][0][1]), Noisy)
+    assert [owner.ledger.spent() for owner in (ann, bob)] == [HALF, HALF]  # it had begun to count

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +17,9 @@ from hypothesis import strategies as st
 from fedgroup.epsilon import Epsilon
 from fedgroup.errors import InvalidInput, LedgerUnavailable
 from fedgroup.messages.logged import Head
+from fedgroup.owner.together import Begin, answered_together
 from fedgroup.privacy.budget import Charge
+from fedgroup.storage import sqlite_file
 from fedgroup.storage.hosted_batch import Batch
 from fedgroup.storage.hosted_file import HostedFile
 from fedgroup.storage.hosted_ledger import HostedLedger
@@ -221,3 +225,107 @@ def test_what_is_found_for_several_owners_is_on_disk_before_it_is_said_again(
     assert not ann.unflushed
     assert bob.kept_by_several([(ann, round_id)]) == [b"said"]
     assert ann.unflushed  # as after `kept_reply`: another process may have written it a moment ago
+
+
+def test_what_is_found_for_one_owner_reads_nobody_elses_reply(file: HostedFile, owners: list[HostedLedger]) -> None:
+    ann, *_ = owners
+    long, round_id = bytes(1 << 20), b"1" * 16
+    with file.together():
+        for each in owners:
+            each.begin_rounds([(round_id, charge(), "")])
+            each.keep_replies([(round_id, long)])
+    tracemalloc.start()
+    assert ann.kept_by_several([(ann, round_id)]) == [long]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3 * len(long)  # SQLite's copy and ours, of one of three
+
+
+def test_who_replied_before_everything_was_forgotten_replies_no_second_time(
+    file: HostedFile, owners: list[HostedLedger]
+) -> None:
+    ann, bob, cid = owners
+    for each in (ann, bob):
+        each.begin_rounds([(b"r", charge(), "")])
+    ann.keep_replies([(b"r", b"said")])
+    file._batch.forget()
+    with file.together() as batch:
+        assert [batch.has_begun(b"r", each._number) for each in owners] == [True, True, False]
+        assert ann.keep_replies([(b"r", b"another")]) == [b"said"]
+        assert bob.keep_replies([(b"r", b"first")]) == bob.keep_replies([(b"r", b"second")]) == [b"first"]
+    with pytest.raises(InvalidInput):
+        cid.keep_replies([(b"r", b"never charged")])
+    assert [each.kept_reply(b"r") for each in owners] == [b"said", b"first", None]
+
+
+def test_where_sqlite_ends_the_transaction_itself_nobodys_part_stays(
+    file: HostedFile, owners: list[HostedLedger]
+) -> None:
+    """As where a disk is full or fails: in the middle of one owner's part, while the others' are in the batch."""
+    ann, bob, _ = owners
+    ann.note_head(head(1))
+    bob.note_head(head(2))
+    with file._reading() as connection:
+        connection.execute(
+            "CREATE TEMP TRIGGER full BEFORE INSERT ON heads WHEN new.number = 2 "
+            "BEGIN SELECT RAISE(ROLLBACK, 'disk I/O error'); END"
+        )
+    came = answered_together([(_charged(bytes([number])), each) for number, each in enumerate(owners)])
+    assert all(isinstance(each, Exception) for each in came)
+    with closing(sqlite3.connect(file.path)) as other:
+        tables = ("rounds", "seen", "heads")
+        assert [other.execute(f"SELECT count(*) FROM {each}").fetchone()[0] for each in tables] == [0, 0, 0]
+    assert lines_in(file) == 0
+    assert [each.spent() for each in owners] == [Epsilon(0)] * 3
+
+
+def _charged(round_id: bytes) -> Any:
+    return (yield Begin(round_id, charge(), ""))
+
+
+def test_a_reply_that_a_process_before_left_is_on_disk_before_it_is_said_again(
+    file: HostedFile, owners: list[HostedLedger], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, *_ = owners
+    file.flush()
+    with closing(HostedFile(file.path)) as before:
+        other = HostedLedger(before, "ann")
+        other.begin_rounds([(b"r", charge(), "")])
+        other.keep_replies([(b"r", b"said")])
+        flushed: list[int] = []
+        usual = sqlite_file._to_disk
+        monkeypatch.setattr(sqlite_file, "_to_disk", lambda log: (flushed.append(log), usual(log)))
+        assert ann.kept_by_several([(ann, b"r")]) == [b"said"]
+        file.flush()
+        assert len(flushed) == 1
+
+
+def test_a_ledger_that_somebody_else_holds_refuses_soon_and_holds_up_no_other(tmp_path: Path) -> None:
+    with closing(OwnerLedger(tmp_path / "ann.db", flushed_later=True)) as ann:
+        ann.set_cap(Epsilon.of(10))
+        assert ann._connected().execute("PRAGMA busy_timeout").fetchone() == (round(1_000 * sqlite_file._HURRY_S),)
+        with closing(sqlite3.connect(ann.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(LedgerUnavailable):
+                ann.begin_rounds([(b"r", charge(), "")])
+        assert ann.begin_rounds([(b"r", charge(), "")]) == [(True, None)]
+
+
+def test_a_turn_ends_even_where_nothing_can_be_rolled_back(file: HostedFile) -> None:
+    class Broken:
+        in_transaction = True
+
+        def execute(self, _statement: str) -> None:
+            raise sqlite3.OperationalError("disk I/O error")
+
+    use = file._transaction()
+    opened = use.__enter__()
+    use._connection = Broken()
+    with pytest.raises((sqlite3.OperationalError, LedgerUnavailable)):
+        use.__exit__(None, None, None)
+    opened.execute("ROLLBACK")
+    found: list[list[str]] = []
+    another = threading.Thread(target=lambda: found.append(file.holders()), daemon=True)
+    another.start()
+    another.join(60)
+    assert found == [[]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from wire_certificates import Federation
 
 from driven_time import in_driven_time
 from fedgroup.identity.tls import OwnCalls
+from fedgroup.transport.backoff import Backoff
 from fedgroup.transport.connection import BrokerAddress, Connection
 from fedgroup.transport.joining import Joining, keepalive_s
 from fedgroup.transport.mqtt import MqttOwnerLink
@@ -53,6 +55,38 @@ def test_owners_of_a_process_shake_hands_a_few_at_a_time_and_all_get_their_turn(
 
     in_driven_time(story())
     assert most == 5
+
+
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), ConnectionRefusedError("nobody there")])
+def test_whatever_keeps_a_party_from_connecting_it_tries_again_and_waits_longer_each_time(
+    error: Exception, federation: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it has to wait for its turn, or for a broker that does not answer, for longer than a line lasts."""
+    tries: list[float] = []
+
+    async def failing(_address: BrokerAddress, **_: object) -> Connection:
+        tries.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(30)
+        raise error
+
+    monkeypatch.setattr(Connection, "open", failing)
+    broker = BrokerAddress("localhost", 1, federation.client("ann-0"))
+
+    async def story() -> None:
+        link = MqttOwnerLink("ann-0", topics=Topics("city"), broker=broker, certificate=b"", backoff=Steady())
+        link.start()
+        await asyncio.sleep(31 + 32 + 33 + 34 + SECONDS)
+        await link.close()
+
+    in_driven_time(story())
+    assert [round(later - earlier) for earlier, later in itertools.pairwise(tries)] == [31, 32, 33, 34]
+
+
+class Steady(Backoff):
+    """Waits as many seconds as there were tries."""
+
+    def wait_s(self, _name: str, attempt: int) -> float:
+        return float(attempt)
 
 
 def test_many_parties_ping_seldom_and_few_as_before() -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import FedgroupError, InvalidInput
+from fedgroup.errors import InvalidInput
 from fedgroup.identity import Identity
 from fedgroup.live.config import OwnerConfig
 from fedgroup.live.hosting import MARK_FILE as MARK_FILE
@@ -167,7 +167,10 @@ class Marking:
         """Look at every ledger each minute, until cancelled."""
         while True:
             await asyncio.sleep(MARK_EACH_S)
-            await asyncio.to_thread(self.update)
+            try:
+                await asyncio.to_thread(self.update)
+            except RuntimeError:  # no thread can be started: the next minute will do
+                log.warning("the marks of ledgers cannot be written now")
 
     def update(self) -> None:
         """Write the mark of each ledger that moved; one that cannot be written is older than it could be, no more."""
@@ -175,7 +178,7 @@ class Marking:
             for each in list(self._ledgers):
                 try:
                     each.update()
-                except FedgroupError as error:
+                except Exception as error:  # also of the system, as too many open files
                     log.warning("the mark of a ledger cannot be written", extra={"kind": type(error).__name__})
 
 

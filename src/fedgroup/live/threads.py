@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 Result = TypeVar("Result")
+
+MOST_ASKED_AT_ONCE = 64
+"""So many databases of one process are asked at a time; who comes after them waits until one has answered."""
+_POOLS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = weakref.WeakKeyDictionary()
 
 
 class Once:
@@ -26,6 +32,14 @@ class Once:
         with self._lock:
             before, self._taken = self._taken, True
         return not before
+
+
+def _pool_of(loop: asyncio.AbstractEventLoop) -> ThreadPoolExecutor:
+    """Return the threads of a loop that databases are asked in: slow ones hold up nothing else, as names looked up."""
+    pool = _POOLS.get(loop)
+    if pool is None:
+        pool = _POOLS[loop] = ThreadPoolExecutor(MOST_ASKED_AT_ONCE, thread_name_prefix="fedgroup-silo")
+    return pool
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
@@ -56,7 +70,7 @@ async def in_thread(work: Callable[[], Result]) -> Result:
             loop.call_soon_threadsafe(tell, result, None)
 
     try:
-        loop.run_in_executor(None, run)
+        loop.run_in_executor(_pool_of(loop), run)
     except RuntimeError:  # it lies in the pool's queue all the same
         if once.take():
             raise

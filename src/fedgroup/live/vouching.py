@@ -9,7 +9,6 @@ import ssl
 import time
 from collections.abc import Sequence
 
-from fedgroup.errors import FedgroupError
 from fedgroup.identity import Certificate, Role, Trust
 from fedgroup.identity.tls import refresh
 
@@ -89,7 +88,7 @@ class Vouching:
                     for context in contexts:
                         refresh(context, current)
                     given = current
-            except FedgroupError as error:
+            except Exception as error:  # also a file that cannot be read just now: the next list is looked for
                 log.warning("the list of revocations cannot be used", extra={"kind": type(error).__name__})
 
 

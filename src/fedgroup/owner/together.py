@@ -93,8 +93,12 @@ def answered_together(several: Sequence[tuple[Answering[Result], RoundLedger]]) 
             needs[at] = resume(*given)
         except StopIteration as end:
             found[at] = end.value
+        except (KeyboardInterrupt, SystemExit):
+            raise
         except Exception as error:
             found[at] = error
+        except BaseException as error:  # a compiled module that panics
+            found[at] = RuntimeError(type(error).__name__)
 
     for at, (one, _) in enumerate(several):
         go_on(at, one.__next__)

@@ -23,7 +23,8 @@ _LINES = "INSERT INTO entries (id, owner, before, at, epoch, purpose, question, 
 _SEEN = "INSERT INTO seen (id, owner, before, log, head) VALUES (?, ?, ?, ?, ?)"
 _ROUNDS = "INSERT INTO rounds (reply, snapshot, id, owner) VALUES (?, ?, ?, ?)"
 _REPLIES = "UPDATE rounds SET reply = ? WHERE id = ? AND owner = ?"
-_HELD = "SELECT owner, reply <> x'' FROM rounds WHERE id = ?"
+_BEGAN = "SELECT owner FROM rounds WHERE id = ?"
+_REPLIED = "SELECT reply <> x'' FROM rounds WHERE id = ? AND owner = ?"
 _LAST = "SELECT (SELECT coalesce(max(id), 0) FROM entries), (SELECT coalesce(max(id), 0) FROM seen)"
 _ROUNDS_KNOWN = 64
 
@@ -35,7 +36,7 @@ class Batch:
         self.connection: sqlite3.Connection
         self._version: int | None = None
         self._rows: dict[int, Row] = {}
-        self._rounds: OrderedDict[bytes, dict[int, bool]] = OrderedDict()
+        self._rounds: OrderedDict[bytes, dict[int, bool | None]] = OrderedDict()
         self._last: tuple[int, int] | None = None
         self._empty()
 
@@ -109,6 +110,9 @@ class Batch:
     def keep_reply(self, round_id: bytes, owner: int, reply: bytes) -> bool:
         """Keep the reply of a round that has begun and has none; tell whether it did and had none."""
         replied = self._of_round(round_id)
+        if owner in replied and replied[owner] is None:
+            (known,) = self.connection.execute(_REPLIED, (round_id, owner)).fetchone()
+            replied[owner] = bool(known)
         if replied.get(owner, True):
             return False
         replied[owner] = True
@@ -154,11 +158,14 @@ class Batch:
         assert self._last is not None  # noqa: S101  just read
         return self._last
 
-    def _of_round(self, round_id: bytes) -> dict[int, bool]:
-        """Return which owners began a round, and whether they have replied."""
+    def _of_round(self, round_id: bytes) -> dict[int, bool | None]:
+        """Return which owners began a round, and whether they have replied; None where nobody looked yet.
+
+        Replies may be long, and are not read to learn who has one.
+        """
         known = self._rounds.get(round_id)
         if known is None:
-            known = {owner: bool(replied) for owner, replied in self.connection.execute(_HELD, (round_id,))}
+            known = dict.fromkeys(owner for (owner,) in self.connection.execute(_BEGAN, (round_id,)))
             known |= {owner: bool(told[0]) for (new, owner), told in self._new.items() if new == round_id}
             known |= {owner: True for replied, owner in self._replies if replied == round_id}
             self._rounds[round_id] = known

@@ -152,6 +152,8 @@ class HostedFile(SQLiteFile):
                     self._in_batch = True
                     self._batch.begin(connection)
                     yield self._batch
+                    if not connection.in_transaction:  # SQLite ends it by itself where a disk is full or fails
+                        raise LedgerUnavailable(f"the ledger {self.path} cannot be used now; nothing was released")
                     self._batch.write()
             except BaseException:
                 self._forget()
@@ -159,6 +161,10 @@ class HostedFile(SQLiteFile):
             finally:
                 self._in_batch = False
             self._batch.end()
+
+    def note_found(self) -> None:
+        """Take in that something was read that may not be on disk yet; what is remembered of rows stays."""
+        super()._note_unflushed()
 
     def _note_unflushed(self) -> None:
         super()._note_unflushed()

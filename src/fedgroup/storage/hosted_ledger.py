@@ -33,7 +33,7 @@ from fedgroup.rho import Rho
 from fedgroup.storage.heads_table import ANOTHER_LOG, MOST_FORKS
 from fedgroup.storage.hosted_batch import NO_REPLY, Batch
 from fedgroup.storage.hosted_file import DROPPED, HostedFile
-from fedgroup.storage.hosted_rows import HEADS, KEPT, KEPT_BY_ALL, LINE, LINES, MOVED, ROW, Row, own_charge
+from fedgroup.storage.hosted_rows import HEADS, KEPT, LINE, LINES, MOVED, ROW, Row, own_charge
 from fedgroup.storage.marks import Mark, Unmarked
 from fedgroup.storage.sqlite import Standing, now_in_words
 
@@ -163,22 +163,21 @@ class HostedLedger:
 
     def kept_replies(self, round_ids: Sequence[bytes]) -> list[bytes | None]:
         """Return what `kept_reply` would for each round."""
-        with self.disk._reading() as connection:
-            found = [connection.execute(KEPT, (round_id, self._number)).fetchone() for round_id in round_ids]
-            if any(row is not None for row in found):
-                self._written = self.disk.position
-        kept = [None if row is None else bytes(row[0]) for row in found]
-        return [b"" if reply == DROPPED else reply for reply in kept]
+        return self.kept_by_several([(self, round_id) for round_id in round_ids])
 
     def kept_by_several(self, asked: Sequence[tuple[HostedLedger, bytes]]) -> list[bytes | None]:
-        """Return what `kept_reply` would for each owner of this file and a round, by one look for each round."""
+        """Return what `kept_reply` would for each owner of this file and a round, in one turn.
+
+        What is found may be another process's, which died before it was on disk.
+        """
         with self.disk._reading() as connection:
-            rounds = {round_id for _, round_id in asked}
-            kept = {round_id: dict(connection.execute(KEPT_BY_ALL, (round_id,)).fetchall()) for round_id in rounds}
-            found = [kept[round_id].get(ledger._number) for ledger, round_id in asked]
-            for (ledger, _), reply in zip(asked, found, strict=True):
+            rows = [connection.execute(KEPT, (round_id, each._number)).fetchone() for each, round_id in asked]
+            found = [None if row is None else bytes(row[0]) for row in rows]
+            if any(reply is not None for reply in found):
+                self.disk.note_found()
+            for (each, _), reply in zip(asked, found, strict=True):
                 if reply is not None:
-                    ledger._written = self.disk.position
+                    each._written = self.disk.position
         return [b"" if reply == DROPPED else reply for reply in found]
 
     def reply(self, round_id: bytes) -> bytes:

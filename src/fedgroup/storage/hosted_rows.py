@@ -28,7 +28,6 @@ SELECT DISTINCT number, heads.head, signature, round, tag FROM those JOIN heads 
 WHERE those.log = (SELECT log FROM holders WHERE number = ?) ORDER BY number
 """
 KEPT = "SELECT reply FROM rounds WHERE id = ? AND owner = ?"
-KEPT_BY_ALL = "SELECT owner, reply FROM rounds WHERE id = ?"
 
 
 class Row:

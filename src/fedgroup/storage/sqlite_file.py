@@ -31,6 +31,8 @@ _PAGE_BYTES = 1_024
 _STATEMENTS = 16
 """How many statements a connection keeps ready; a charge takes fewer."""
 _SOON_S = 0.01
+_HURRY_S = 0.5
+"""A live owner's ledger that somebody else writes in for longer refuses, once it is open."""
 _MARKS = """
 SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
        (SELECT count(*) FROM sqlite_master)
@@ -66,6 +68,9 @@ class SQLiteFile:
             raise InvalidInput(f"{self.path} is a folder; name a file for the ledger")
         with _ONE_AT_A_TIME:
             self._connection = self._open(create=True)
+            if flushed_later:  # one of many: all others wait for their turns meanwhile
+                self._busy_seconds = min(busy_seconds, _HURRY_S)
+                self._connection.execute(f"PRAGMA busy_timeout = {round(self._busy_seconds * 1_000)}")
             _FILES.add(self)
 
     def _take_turns(self) -> None:
@@ -316,20 +321,21 @@ class _Use:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None and self._writing:
-            try:
+        try:
+            if error is None and self._writing:
                 self._connection.execute("COMMIT")
                 self._file._note_unflushed()
-            except BaseException as trouble:
+        except BaseException as trouble:
+            error = trouble
+            raise
+        finally:
+            try:
                 self._undo()
-                self._leave(trouble)
-                raise
-        elif self._writing:
-            self._undo()
-        self._leave(error)
+            finally:
+                self._leave(error)
 
     def _undo(self) -> None:
-        if self._connection.in_transaction:
+        if self._writing and self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
     def _leave(self, error: BaseException | None) -> None:

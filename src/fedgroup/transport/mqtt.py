@@ -121,17 +121,22 @@ class _Line:
     async def _keep_connected(self) -> None:
         loop, attempt = asyncio.get_running_loop(), 0
         while True:
-            started = loop.time()
+            since: float | None = None
             try:
                 async with self._joining.turn():
                     connection = await self._connect()
+                since = loop.time()
                 log.debug("connected", extra={"party": self._party.name})
                 trouble = await connection.end()
             except OSError as error:
                 trouble = str(error) or type(error).__name__
+            except Exception as error:  # no thread to look a name up in, say: whatever it is, it is tried again
+                trouble = type(error).__name__
+            if self.connection is not None:
+                self.connection.abort()
             self.connection = None
             self._note_up(False)
-            attempt = 0 if loop.time() - started > _SETTLED_S else attempt + 1
+            attempt = 0 if since is not None and loop.time() - since > _SETTLED_S else attempt + 1
             wait_s = self._backoff.wait_s(self._party.name, attempt)
             where = f"{self._broker.host}:{self._broker.port}"
             log.warning("no connection to the broker at %s (%s); next try in %.1f s", where, trouble, wait_s)
