@@ -279,8 +279,17 @@ def test_where_sqlite_ends_the_transaction_itself_nobodys_part_stays(
     assert [each.spent() for each in owners] == [Epsilon(0)] * 3
 
 
-def _charged(round_id: bytes) -> Any:
-    return (yield Begin(round_id, charge(), ""))
+def test_what_cannot_be_written_for_one_owner_leaves_the_others_theirs(owners: list[HostedLedger]) -> None:
+    snapshots = ("as it is", "\ud800", "as it is")
+    several = [(_charged(b"r", snapshot), each) for snapshot, each in zip(snapshots, owners, strict=True)]
+    ann, bob, cid = answered_together(several)
+    assert (ann, cid) == (True, True)
+    assert isinstance(bob, UnicodeEncodeError)
+    assert [each.spent() for each in owners] == [ONE, Epsilon(0), ONE]
+
+
+def _charged(round_id: bytes, snapshot: str = "") -> Any:
+    return (yield Begin(round_id, charge(), snapshot))
 
 
 def test_a_reply_that_a_process_before_left_is_on_disk_before_it_is_said_again(

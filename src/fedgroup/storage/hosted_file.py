@@ -70,7 +70,7 @@ SELECT (SELECT name FROM file), (SELECT coalesce(max(epoch), 0) FROM holders),
 """
 _NEW_HEAD = "INSERT OR IGNORE INTO heads (number, head, signature, round, tag) VALUES (?, ?, ?, ?, ?)"
 _HEAD = "SELECT id FROM heads WHERE number = ? AND head = ? AND signature = ? AND round = ? AND tag = ?"
-_OLD_ROUNDS = "SELECT at, round FROM ages WHERE at < ? ORDER BY at LIMIT 16"
+_OLD_ROUNDS = "SELECT at, round FROM ages WHERE at < ? ORDER BY at LIMIT 2"
 _HOUR = len("2026-01-01T00")
 _HEADS_KNOWN = 1_024
 _ROUNDS_KNOWN = 256

@@ -93,6 +93,7 @@ class HostedLedger:
                     if not known:
                         added = settle([own_charge(charge)], cap=standing.cap, before=standing.spending)
                         require_one_protection(standing.protection, [charge])
+                        f"{snapshot}{charge.question}".encode()  # what cannot be written spoils nobody else's part
                         new[round_id] = charge, f"{standing.epoch} {snapshot}"
                         standing = standing.after(charge, added)
                     begun.append((not known, None))
