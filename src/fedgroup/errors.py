@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 _ASK_LESS = "ask with a smaller epsilon, repeat an earlier question, or agree on a larger budget"
 _OTHER_WINDOWS = "ask about another time, or repeat an earlier question; what is left in others is shown by the ledger"
@@ -135,8 +136,9 @@ class TooFewHeard(FedgroupError):
 
     `refused` tells how many owners refused, by the reason they gave. `charged` is False if no owner paid anything, so
     that whoever asked pays nothing either. `spent` tells that owners' budgets are why: later is no better. `known_left`
-    says in words what is known of them. `lasting` tells that all who refused would refuse later, too: their policies do
-    not allow such a question, or they do not have what it is about.
+    says in words what is known of them. So many of those asked were `silent`, and so many masked groups `gave_nothing`
+    for want of members, of whom others may have paid. `lasting` tells that all who refused would refuse later, too:
+    their policies do not allow such a question, or they do not have what it is about.
     """
 
     exit_code = 75
@@ -150,6 +152,8 @@ class TooFewHeard(FedgroupError):
         charged: bool = True,
         spent: bool = False,
         known_left: str | None = None,
+        silent: int = 0,
+        gave_nothing: int = 0,
     ) -> None:
         self.heard = heard
         self.needed = needed
@@ -157,6 +161,8 @@ class TooFewHeard(FedgroupError):
         self.charged = charged
         self.spent = spent
         self.known_left = known_left
+        self.silent = silent
+        self.gave_nothing = gave_nothing
         self.lasting = heard == 0 and bool(refused) and set(self.refused) <= _LASTING
         if spent or self.lasting:
             self.exit_code = BudgetExhausted.exit_code
@@ -165,7 +171,7 @@ class TooFewHeard(FedgroupError):
             few = f"{members} heard but {needed} are needed for enough noise"
             advice = "ask again later, or agree on terms that allow more dropouts"
         else:
-            few = "no owner answered"
+            few = groups_in_words(gave_nothing) if gave_nothing else "no owner answered"
             advice = (
                 "ask differently" if self.lasting else "ask differently, or later" if refused else "ask again later"
             )
@@ -174,20 +180,27 @@ class TooFewHeard(FedgroupError):
                 "ask with a smaller epsilon, or repeat an earlier question; budgets do not renew themselves: "
                 "an owner that wants to give more raises its cap or begins an epoch (fedgroup ledger FILE --new-epoch)"
             )
-        told = [refusals_in_words(self.refused)] if refused else []
-        told += [] if charged else ["nothing was charged"]
+        told = [silence_in_words(silent)] if silent else []
+        told += [refusals_in_words(self.refused)] if refused else []
+        if not charged:
+            told.append("nothing was charged")
+        elif gave_nothing:
+            told.append("members of it may have paid, and you have")
         told += [] if known_left is None else [known_left]
         super().__init__("; ".join([few, *told, advice]))
 
     def as_charged(self) -> TooFewHeard:
         """Return the same of a question whose charge could not be given back."""
-        again = partial(TooFewHeard, heard=self.heard, needed=self.needed, refused=self.refused)
-        return again(charged=True, spent=self.spent, known_left=self.known_left)
+        return TooFewHeard(**self._facts | {"charged": True})
 
     def __reduce__(self) -> tuple[Callable[[], TooFewHeard], tuple[()]]:
         """Survive the way back from a worker process with all facts."""
-        again = partial(TooFewHeard, heard=self.heard, needed=self.needed, refused=self.refused)
-        return partial(again, charged=self.charged, spent=self.spent, known_left=self.known_left), ()
+        return partial(TooFewHeard, **self._facts), ()
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        told = ("heard", "needed", "refused", "charged", "spent", "known_left", "silent", "gave_nothing")
+        return {name: getattr(self, name) for name in told}
 
 
 class ProtocolViolation(FedgroupError):
@@ -202,6 +215,7 @@ class WrongLog(ProtocolViolation):
 
     def __init__(self, line: int, why: str) -> None:
         self.line = line
+        self.why = why
         super().__init__(f"entry {line} of the log is wrong: {why}")
 
 
@@ -235,6 +249,21 @@ REASONS_IN_WORDS: Mapping[str, str] = {
 
 _LASTING = frozenset({"epsilon", "kind", "radius", "window", "attribute", "bins", "cells"})
 """Reasons that are about the question itself: later is no better."""
+
+
+def silence_in_words(silent: int) -> str:
+    """Return how many owners said nothing."""
+    return (
+        "1 owner that is here said nothing in time"
+        if silent == 1
+        else f"{silent} owners that are here said nothing in time"
+    )
+
+
+def groups_in_words(gave_nothing: int) -> str:
+    """Return how many masked groups gave nothing, and why."""
+    groups = "1 masked group" if gave_nothing == 1 else f"{gave_nothing} masked groups"
+    return f"{groups} gave nothing: too few of {'its' if gave_nothing == 1 else 'their'} members answered"
 
 
 def refusals_in_words(refused: Mapping[str, int]) -> str:

@@ -7,14 +7,19 @@ import secrets
 from contextlib import closing
 from pathlib import Path
 
+from fedgroup.epsilon import Epsilon
 from fedgroup.identity import Authority, Identity, Trust
 from fedgroup.identity.own import write_answer, write_request
 from fedgroup.identity.requests import LOCAL_HOSTS
 from fedgroup.live.public_log import PublicLog
 from fedgroup.live.settings import LiveSettings
+from fedgroup.messages.logged import Head
 from fedgroup.messages.wire_query import WireQuery, WireRange
+from fedgroup.privacy.budget import Charge
 from fedgroup.privacy.sensitivity import Protection
 from fedgroup.space import Box, PublicMap
+from fedgroup.storage.hosted_file import HostedFile
+from fedgroup.storage.hosted_ledger import HostedLedger
 from fedgroup.storage.log_file import LogFile
 from fedgroup.storage.owner_ledger import OwnerLedger
 
@@ -35,6 +40,30 @@ def test_a_log_is_verified_and_its_first_wrong_entry_is_named(fedgroup, tmp_path
     assert (wrong.code, wrong.out) == (2, "")
     assert "entry 1 of the log is wrong: the provider did not sign it" in " ".join(wrong.err.split())
     assert fedgroup("verify", tmp_path / "nothing").code == 2
+
+
+def test_a_file_that_many_owners_share_is_checked_for_all_of_them_or_for_one(fedgroup, tmp_path):
+    log, own, shared = (tmp_path / name for name in ("provider.log.jsonl", "own.db", "shared.db"))
+    asyncio.run(_write(log, _provider(tmp_path)))
+    with closing(OwnerLedger(own)), closing(HostedFile(shared)) as file:
+        for name in ("ann", "bob"):
+            HostedLedger(file, name, new=True)
+    told = ("verify", log, "--ledger", own, "--ledger", shared)
+    assert list(fedgroup(*told, "--json").json["ledgers"]) == [str(own), f"{shared} of ann", f"{shared} of bob"]
+    assert list(fedgroup(*told, "--of", "bob", "--json").json["ledgers"]) == [str(own), str(shared)]
+    for wrong, why in (
+        ((*told, "--of", "cid"), "no ledger of 'cid', but those of 2 other owners"),
+        (("verify", log, "--ledger", own, "--of", "ann"), "none of these is one"),
+        (("verify", log, "--of", "ann"), "none of these is one"),
+    ):
+        refused = fedgroup(*wrong)
+        assert (refused.code, why in " ".join(refused.err.split())) == (2, True)
+    with closing(HostedFile(shared)) as file:
+        bob = HostedLedger(file, "bob")
+        bob.note_head(Head(99, bytes(32), bytes(64)))
+        bob.begin_rounds([(bytes(16), Charge(Epsilon.of(1), "query", "how many?"), "")])
+    refused = fedgroup(*told)
+    assert f"the log ends before it ({shared} of bob)" in " ".join(refused.err.split()).replace("- ", "-")
 
 
 def test_a_log_that_is_read_without_an_authority_tells_where_another_certificate_begins_to_count(fedgroup, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from driven_time import in_driven_time
 from fedgroup.epsilon import Epsilon
+from fedgroup.errors import TooFewHeard
 from fedgroup.live import waves
 from fedgroup.live.plans import LivePlan
 from fedgroup.live.tally import Counted, SecondStep, Tally
@@ -93,7 +95,7 @@ def test_more_than_a_tenth_of_one_cohort_silent_and_only_that_cohort_gives_nothi
             answer = await here.provider.ask(QUERY, method="cohorts", fresh=True)
             assert (answer.heard, answer.missing, answer.epsilon) == (7, 7, 30)
             assert answer.value == here.true_count(QUERY, second)
-            assert "1 masked group gave nothing: too many fell silent" in answer.notes
+            assert "1 masked group gave nothing: too few of its members answered" in answer.notes
             assert {spent(here)[name] for name in (*first[2:], *second)} == {60}
 
     in_driven_time(story())
@@ -240,6 +242,58 @@ def test_signatures_that_come_after_enough_of_them_do_not_stand_for_shares(
             answer = await here.provider.ask(QUERY, method="mpc", fresh=True)
             assert (answer.heard, answer.missing, answer.epsilon) == (32, 0, 30)
             assert answer.value == here.true_count(QUERY, members)
+
+    in_driven_time(story())
+
+
+@pytest.mark.parametrize("kind", ["Offer", "Reveal", "Seal"])
+def test_who_is_silent_while_its_group_is_formed_is_in_it_once_it_has_answered_alone(
+    kind: str, city: Callable[..., Any]
+) -> None:
+    async def story() -> None:
+        async with city(6, cap=1e4) as here:
+            for name in ("owner-1", "owner-4"):
+                Ignoring(here.owners[name], kind, times=1)
+            found = [await here.provider.ask(QUERY, method="mpc", fresh=True) for _ in range(3)]
+            assert [(each.heard, each.groups) for each in found] == [(6, 3), (6, 1), (6, 1)]
+
+    in_driven_time(story())
+
+
+def test_a_question_that_nobody_is_heard_in_says_which_groups_gave_nothing_and_who_paid(
+    city: Callable[..., Any],
+) -> None:
+    async def story() -> None:
+        async with city(6, cap=1e4) as here:
+            await asked_once(here, "mpc")
+            for name in ("owner-1", "owner-2", "owner-4"):
+                Ignoring(here.owners[name], "Unmask")
+            with pytest.raises(TooFewHeard) as late:
+                await here.provider.ask(QUERY, method="mpc", fresh=True)
+            told = "1 masked group gave nothing: too few of its members answered"
+            assert str(late.value).startswith(told)
+            assert "you have" in str(late.value)
+            assert (late.value.charged, late.value.gave_nothing) == (True, 1)
+            for name in here.owners:
+                Ignoring(here.owners[name], "Ask")
+            with pytest.raises(TooFewHeard) as early:
+                await here.provider.ask(QUERY, method="mpc", fresh=True)
+            assert "6 owners that are here said nothing in time; nothing was charged" in str(early.value)
+            assert pickle.loads(pickle.dumps(early.value)).silent == 6
+            assert early.value.as_charged().silent == 6
+
+    in_driven_time(story())
+
+
+def test_notes_tell_how_many_owners_said_nothing(city: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with city(12, cohort_size=12, cap=1e4) as here:
+            ((*members,),) = await asked_once(here)
+            Ignoring(here.owners[members[0]], "Ask")
+            Ignoring(here.owners[members[1]], "Go")
+            answer = await here.provider.ask(QUERY, method="cohorts", fresh=True)
+            assert (answer.heard, answer.missing) == (10, 2)
+            assert "2 owners that are here said nothing in time" in answer.notes
 
     in_driven_time(story())
 

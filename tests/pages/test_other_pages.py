@@ -35,7 +35,7 @@ def test_operators_see_names_and_group_anew(here, opened, picture):
     page = opened(token=token)
     page.goto(f"{here.url}federation")
     expect(page.get_by_text("owner-0, owner-1")).to_be_visible()
-    expect(page.get_by_text("Nobody disagrees, and nobody fell silent.")).to_be_visible()
+    expect(page.get_by_text("Nobody disagrees, nobody fell silent, and nobody is doubted.")).to_be_visible()
     page.get_by_role("button", name="Group anew").click()
     expect(page.get_by_text(re.compile("Done: .* groups?, "))).to_be_visible()
     assert here.tell("spent", name) == pytest.approx(0.3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fedgroup.cli.grouped import grouped
 from fedgroup.cli.options import OPTIONS, OutputOptions, argument, option
 from fedgroup.cli.output import print_json, result, several
-from fedgroup.errors import InvalidInput
+from fedgroup.errors import InvalidInput, WrongLog
 
 if TYPE_CHECKING:
     from fedgroup.live.verifying import LogRead
@@ -28,15 +30,15 @@ def verify(
         option(OPTIONS, "--ledger", "an owner's ledger that must agree with the log; may be given again", "FILE"),
     ] = None,
     of: Annotated[
-        str | None, option(OPTIONS, "--of", "whose ledger it is, in a file that many owners share", "OWNER")
+        str | None,
+        option(OPTIONS, "--of", "whose, in a file that many owners share; without it all are checked", "OWNER"),
     ] = None,
 ) -> None:
     """Check a provider's public log: its chain, its signatures, its sums and answers; name the first wrong entry."""
     from fedgroup.identity import Trust
-    from fedgroup.live.agreement import agreement
 
     read = _read(log, None if authority is None else Trust.load(authority, stale=True))
-    agreed = {str(file): asdict(agreement(read, _there(file), of=of)) for file in ledger or []}
+    agreed = {label: _agreed(read, file, name, label) for label, file, name in _books(ledger or [], of)}
     if output.json:
         print_json(_facts(read) | {"authority": None if authority is None else str(authority), "ledgers": agreed})
         return
@@ -67,6 +69,38 @@ def _read(log: Path, trust: Any) -> LogRead:
 
     with _there(log).open("rb") as lines:
         return read_log(lines, trust=trust)
+
+
+def _agreed(read: LogRead, file: Path, of: str | None, label: str) -> dict[str, Any]:
+    from fedgroup.live.agreement import agreement
+
+    try:
+        return asdict(agreement(read, file, of=of))
+    except WrongLog as error:
+        raise WrongLog(error.line, f"{error.why} ({label})") from None
+
+
+def _books(files: Sequence[Path], of: str | None) -> list[tuple[str, Path, str | None]]:
+    """Return what to call each owner's books, and where they are; of a file that many share, all of its owners'."""
+    from fedgroup.storage.hosted_file import HostedFile, is_hosted
+
+    found: list[tuple[str, Path, str | None]] = []
+    shared = [file for file in files if is_hosted(_there(file))]
+    if of is not None and not shared:
+        raise InvalidInput("--of says whose ledger it is in a file that many owners share; none of these is one")
+    for file in files:
+        if file not in shared:
+            found.append((str(file), file, None))
+            continue
+        with closing(HostedFile(file, flushed_later=False, read_only=True)) as opened:
+            holders = opened.holders()
+        if of is None:
+            found += [(f"{file} of {name}", file, name) for name in holders]
+        elif of in holders:
+            found.append((str(file), file, of))
+        else:
+            raise InvalidInput(f"{file} holds no ledger of {of!r}, but those of {len(holders):,} other owners")
+    return found
 
 
 def _there(file: Path) -> Path:

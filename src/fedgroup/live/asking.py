@@ -252,6 +252,7 @@ class Asking:
             for group in groups
             if _can_go(group, rosters[group.name]) and set(rosters[group.name]) <= set(ready[group.name])
         ]
+        tally.given_up += sum(group.mode == "masked" and group not in going for group in groups)
         if named is not None:
             await named.fix({group.name: rosters[group.name] for group in going})
         tally.modes |= {

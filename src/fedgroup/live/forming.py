@@ -249,12 +249,19 @@ class Forming:
             )
             for position, name in enumerate(group.members)
         }
-        replies = await self._desk.ask(group.name.encode(), offers, (Accepted,), seconds=self._seconds, patient=True)
-        return replies.said
+        return await self._said(group, offers, Accepted)
 
     async def _step(self, group: LiveGroup, message: Any, kind: type) -> dict[str, Any]:
-        everyone = dict.fromkeys(group.members, message)
-        replies = await self._desk.ask(group.name.encode(), everyone, (kind,), seconds=self._seconds, patient=True)
+        return await self._said(group, dict.fromkeys(group.members, message), kind)
+
+    async def _said(self, group: LiveGroup, messages: dict[str, Any], kind: type) -> dict[str, Any]:
+        """Return what members say; who is silent lapses, so that the group is tried again once it has answered alone.
+
+        Where nobody says anything, the line is to blame.
+        """
+        replies = await self._desk.ask(group.name.encode(), messages, (kind,), seconds=self._seconds, patient=True)
+        if replies.said or replies.refused:
+            self._lapses.note_failed(replies.silent)
         return replies.said
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fedgroup.epsilon import Epsilon
-from fedgroup.errors import LedgerUnavailable, TooFewHeard, refusals_in_words
+from fedgroup.errors import LedgerUnavailable, TooFewHeard, groups_in_words, refusals_in_words, silence_in_words
 from fedgroup.live.asking import NamedRound
 from fedgroup.live.attendance import Attendance, Quorum
 from fedgroup.live.balances import left_in_words
@@ -135,7 +135,16 @@ class LiveQuestion:
             return
         spent = tally.for_budgets
         left = left_in_words(self.provider.owners_left(self.query.epsilon)) if spent else None
-        raise TooFewHeard(heard=0, needed=1, refused=tally.reasons, charged=tally.paid, spent=spent, known_left=left)
+        raise TooFewHeard(
+            heard=0,
+            needed=1,
+            refused=tally.reasons,
+            charged=tally.paid,
+            spent=spent,
+            known_left=left,
+            silent=len(tally.unheard_silent),
+            gave_nothing=tally.given_up,
+        )
 
     def _stored(self, facts: Mapping[str, Any]) -> Released:
         """Return what was kept, marked as such and free."""
@@ -185,10 +194,12 @@ def notes_of(tally: Tally, attendance: Attendance) -> tuple[str, ...]:
         notes.append("the answer is about the owners heard; nothing is extrapolated to those missing")
     if tally.reasons:
         notes.append(refusals_in_words(tally.reasons))
+    if tally.unheard_silent:
+        notes.append(silence_in_words(len(tally.unheard_silent)))
     if tally.recovered:
         notes.append("members of masked groups fell silent in the middle; their groups answered without them")
     if tally.given_up:
-        notes.append(f"{tally.given_up} masked group{'s' * (tally.given_up > 1)} gave nothing: too many fell silent")
+        notes.append(groups_in_words(tally.given_up))
     if tally.reruns:
         notes.append("a group fell silent in the middle and was asked again, at the same price once more")
     return (*notes, *_away(attendance))

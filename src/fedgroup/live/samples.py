@@ -57,7 +57,7 @@ tls = false                           # true: serve with the provider's certific
 # credit = "Tiles by ..."             # the line that it asks for
 
 [answers]
-seconds = 10.0                        # how long a round of a question may take; there are two at most
+seconds = 10.0                        # how long a round of a question may take; a spoilt one is run once more
 least_owners = 1                      # a question is refused, and costs nothing, if fewer owners are here
 least_share = 0.0                     # likewise for this share of all known owners
 messages_at_once = 4000               # questions under way times owners; more questions wait, and then are refused

@@ -114,6 +114,11 @@ class Tally:
         return dict(sorted(Counter(why for name, why in self.refused.items() if name not in self.heard).items()))
 
     @property
+    def unheard_silent(self) -> set[str]:
+        """Who was asked, said nothing in time, and is not in the answer."""
+        return self.silent - self.heard - self.refused.keys()
+
+    @property
     def for_budgets(self) -> bool:
         """Whether budgets are why owners were not heard: more of them refused for that than failed otherwise."""
         unheard = [name for name in self.refused.keys() | self.silent if name not in self.heard]

@@ -103,9 +103,15 @@ def _trouble(provider: LiveProvider) -> str:
     """Return who disagrees with the provider's file, who falls silent, and how many messages were not believed."""
     desk = provider.desk
     told = _names("their files disagree with the provider's, so they are not asked", sorted(desk.differing))
-    told += _names("fell silent, and are left out of masked groups until they come again", sorted(provider.left_out))
+    told += _names(
+        "are asked alone until they have answered again: they fell silent, or lied", sorted(provider.left_out)
+    )
+    doubted = [f"{name} ({count:,} in a row)" for name, count in sorted(provider.doubted.items())]
+    told += _names("were in groups whose sums no honest owners could give", doubted)
     refused = f"{counted(desk.refused_messages, 'message')} refused: not signed by a known owner, or malformed"
-    return (told or '<p class="fg-small">Nobody disagrees, and nobody fell silent.</p>') + _small(refused)
+    return (told or '<p class="fg-small">Nobody disagrees, nobody fell silent, and nobody is doubted.</p>') + _small(
+        refused
+    )
 
 
 def _maps(shelf: PublishedShelf, *, of_records: bool) -> str:
