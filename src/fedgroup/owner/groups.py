@@ -201,8 +201,8 @@ class Group:
         """Refuse, in a group with a random graph, a round among these members that has too few neighbours in it."""
         if self.masks_all_pairs:
             return
-        least = least_neighbours(self.degree, colluders=self.terms.colluders)
-        if len(set(positions).intersection(self.neighbours)) < min(least, len(self.neighbours)):
+        least = least_neighbours(len(self.neighbours), degree=self.degree, colluders=self.terms.colluders)
+        if len(set(positions).intersection(self.neighbours)) < least:
             raise Unknown("members")
 
     def dealer(self, key: OwnerKey) -> Dealer:

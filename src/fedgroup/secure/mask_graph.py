@@ -70,6 +70,9 @@ LIVE_FAILURE = FAILURE / LIVE_OFFERS
 LEAST_NONCE_BYTES = 16
 """Shorter nonces could be guessed from their commitments."""
 
+_LEAST_DISTINCT = 0.6
+"""The share of a degree that neighbours are counted as at least; fewer are rare even among 65 members."""
+
 _LOW_WORD = np.uint64(0xFFFFFFFF)
 
 
@@ -114,13 +117,17 @@ def mask_degree(members: int, *, bad_share: float, failure: float = FAILURE) -> 
     return min(max(2, 2 * math.ceil(wanted / 2)), members - 1)
 
 
-def least_neighbours(degree: int, *, colluders: int) -> int:
+def least_neighbours(distinct: int, *, degree: int, colluders: int) -> int:
     """Return how many of its neighbours a member needs in a round whose roster is fixed by who knows the graph.
 
     A few members that mask with each other have most of their neighbours elsewhere; to cut them off, all of these would
-    have to be left out. So more than half are needed, and more than half without the colluders among them.
+    have to be left out. So more than half are needed, and more than half without the colluders among them; all of them
+    where colluders could be half. Cycles share edges: `distinct` neighbours are fewer than the degree, and if they are
+    far fewer, more of them are needed.
     """
-    return min(degree, (degree + 1 + colluders) // 2)
+    if 2 * colluders >= degree:
+        return distinct
+    return min(distinct, (max(distinct, math.ceil(_LEAST_DISTINCT * degree)) + 1 + colluders) // 2)
 
 
 def failure_chance(members: int, *, bad_share: float) -> float:
